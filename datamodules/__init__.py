@@ -1,0 +1,23 @@
+"""Data modules: clocks, charts and text math, for any model's own processor. Names load when first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "NumericDataModule": "base",
+    "ClockDataModule": "clock",
+    "ClockFiles": "clock",
+    "ClockHub": "clock",
+    "DrawnClocks": "clock",
+    "Collator": "collate",
+}
+
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

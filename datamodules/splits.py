@@ -1,0 +1,80 @@
+"""Which split a sample belongs to, and where its randomness comes from: functions of (seed, name), no state.
+
+One real example: `split_of("two_col_2139.png", 0, (0.8, 0.1, 0.1))` is `"train"` on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from smmd_lightning.types import SampleKey
+
+SPLITS = ("train", "val", "test")
+
+
+def check_split(split: str) -> str:
+    """Returns `split`.
+
+    Raises:
+        ValueError: It is not one of `SPLITS`.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
+    return split
+
+
+def check_fractions(fractions: Sequence[float]) -> tuple[float, float, float]:
+    """Returns the shares of train, val and test.
+
+    Raises:
+        ValueError: They are not three non-negative numbers that add up to 1.
+    """
+    if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6:
+        raise ValueError(
+            f"fractions must be three shares (train, val, test) that add up to 1, got {fractions!r}"
+        )
+    return fractions[0], fractions[1], fractions[2]
+
+
+def split_of(name: str, seed: int, fractions: Sequence[float]) -> str:
+    """Puts a sample into a split by a hash of its name, wherever in the file it stands.
+
+    Args:
+        name: What names the sample; those with one name are never parted.
+        seed: Gives another partition.
+        fractions: Shares of train, val and test.
+
+    Returns:
+        One of `SPLITS`.
+
+    >>> [split_of(f"{i}.png", 0, (0.5, 0.25, 0.25)) for i in range(4)]
+    ['train', 'val', 'test', 'test']
+    """
+    digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
+    place = int.from_bytes(digest, "big") / 2**64
+    train, val, _ = check_fractions(fractions)
+    return SPLITS[0] if place < train else SPLITS[1] if place < train + val else SPLITS[2]
+
+
+def sample_rng(seed: int, split: str, key: SampleKey, stream: int = 0) -> np.random.Generator:
+    """Randomness of one sample: a function of (seed, epoch, index), whatever worker or rank asks.
+
+    Args:
+        seed: Seed of the run's data, not negative.
+        split: One of `SPLITS`. Outside `train` the epoch is ignored, so that those samples never change.
+        key: Which sample.
+        stream: Tells independent uses for one sample apart.
+
+    Returns:
+        A fresh generator.
+    """
+    epoch = key.epoch if split == "train" else 0
+    return np.random.default_rng([seed, SPLITS.index(split), epoch, key.index, stream])
+
+
+def pick_prompt(prompts: Sequence[str], rng: np.random.Generator) -> str:
+    """Returns one of several wordings of a question; the generator is left alone where there is only one."""
+    return prompts[0] if len(prompts) == 1 else prompts[int(rng.integers(len(prompts)))]

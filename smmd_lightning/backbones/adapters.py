@@ -1,0 +1,230 @@
+"""Which weights are trained: LoRA, freezing, and loading files that hold only the trained ones.
+
+Unusual here: LoRA goes to the language model of a vision-language model only, whatever suffixes are given, unless
+`vision` is set (attention layers of vision towers have the same names, "q_proj"); and nothing is ever loaded by halves:
+every name must fit, or the error lists those that do not.
+
+One real example::
+
+    >>> LoRA(rank=8, target_modules=["q_proj", "v_proj"])
+    LoRA(rank=8, alpha=32.0, dropout=0.0, target_modules=['q_proj', 'v_proj'], vision=False, also_train=[], weights=None)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from peft import PeftModel
+    from transformers import PreTrainedModel
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class LoRA:
+    """Low-rank adapters (Hu et al. 2021, arXiv 2106.09685) through peft; all other weights are frozen.
+
+    Attributes:
+        rank: Rank r of the update B A.
+        alpha: The update is scaled by alpha / r.
+        dropout: Dropout on the adapter's input while training.
+        target_modules: "all-linear" for every linear layer but the head, or the last parts of module names.
+        vision: Adapt the vision tower and the projector too.
+        also_train: Patterns (`fnmatch`) of the model's own parameters that are trained beside the adapter, e.g.
+            "model.multi_modal_projector.*".
+        weights: Folder of a saved adapter to start from (`adapter_model.safetensors`).
+
+    Raises:
+        ValueError: A number is out of its range.
+    """
+
+    rank: int = 16
+    alpha: float = 32.0
+    dropout: float = 0.0
+    target_modules: str | list[str] = "all-linear"
+    vision: bool = False
+    also_train: list[str] = field(default_factory=list)
+    weights: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ValueError(f"LoRA rank must be at least 1, got {self.rank}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"LoRA dropout must be in [0, 1), got {self.dropout}")
+
+    def targets(self, causal: PreTrainedModel, language: nn.Module) -> list[str]:
+        """Returns the full names of the modules to adapt.
+
+        Args:
+            causal: The whole model.
+            language: Its language model, where adapters stay unless `vision` is set.
+
+        Raises:
+            ValueError: An entry of `target_modules` fits no linear layer.
+        """
+        from transformers.pytorch_utils import Conv1D
+
+        head = causal.get_output_embeddings()
+        inside = set(causal.modules() if self.vision else language.modules())
+        linear = {
+            name: module
+            for name, module in causal.named_modules()
+            if isinstance(module, (nn.Linear, Conv1D)) and (module in inside or module is head)
+        }
+        if self.target_modules == "all-linear":
+            return [name for name, module in linear.items() if module is not head]
+        wanted = [self.target_modules] if isinstance(self.target_modules, str) else list(self.target_modules)
+        found = {suffix: [name for name in linear if f".{name}".endswith(f".{suffix}")] for suffix in wanted}
+        if unmatched := [suffix for suffix, names in found.items() if not names]:
+            where = "" if self.vision else "the language model of "
+            raise ValueError(
+                f"LoRA target_modules {unmatched} fit no linear layer of {where}{type(causal).__name__}; it has "
+                f"{sorted({name.rsplit('.', 1)[-1] for name in linear})}"
+            )
+        return [name for name in linear if any(name in names for names in found.values())]
+
+    def attach(self, causal: PreTrainedModel, language: nn.Module) -> PeftModel:
+        """Puts the adapter into the model, freezes the rest and logs what was chosen.
+
+        Args:
+            causal: The whole model; changed in place.
+            language: Its language model.
+
+        Raises:
+            ValueError: `target_modules` or `also_train` fit nothing, or the names in `weights` do not fit.
+        """
+        from peft import LoraConfig, get_peft_model
+
+        names = self.targets(causal, language)
+        counts = Counter(name.rsplit(".", 1)[-1] for name in names)
+        log.info(
+            "LoRA of rank %d on %d modules of %s: %s",
+            self.rank,
+            len(names),
+            type(causal).__name__,
+            ", ".join(f"{name} x {count}" for name, count in sorted(counts.items())),
+        )
+        config = LoraConfig(
+            r=self.rank,
+            lora_alpha=self.alpha,  # type: ignore[arg-type]  # peft takes any number
+            lora_dropout=self.dropout,
+            target_modules=names,
+            task_type="CAUSAL_LM",
+        )
+        wanted = matching(causal, self.also_train)
+        model: Any = get_peft_model(causal, config)
+        for parameter in wanted.values():
+            parameter.requires_grad_(True)
+        if self.weights is not None:
+            load_adapter(model, self.weights)
+        return model
+
+
+def matching(module: nn.Module, patterns: Iterable[str]) -> dict[str, nn.Parameter]:
+    """Returns the parameters whose names fit one of the patterns.
+
+    Args:
+        module: Where to look.
+        patterns: `fnmatch` patterns of whole parameter names; a plain module name stands for all below it.
+
+    Raises:
+        ValueError: A pattern fits nothing.
+    """
+    found: dict[str, nn.Parameter] = {}
+    parameters = dict(module.named_parameters())
+    for pattern in patterns:
+        fits = {
+            name: parameter
+            for name, parameter in parameters.items()
+            if fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")
+        }
+        if not fits:
+            raise ValueError(
+                f"pattern {pattern!r} fits no parameter of {type(module).__name__}; its parts are {_parts(parameters)}"
+            )
+        found.update(fits)
+    return found
+
+
+def freeze_matching(module: nn.Module, patterns: Sequence[str]) -> None:
+    """Freezes the parameters whose names fit, see `matching`."""
+    for parameter in matching(module, patterns).values():
+        parameter.requires_grad_(False)
+
+
+def load_trained(module: nn.Module, state: Mapping[str, Tensor]) -> None:
+    """Loads weights into a module from a file that holds only what is trained.
+
+    Args:
+        module: The loaded backbone (or the whole Lightning module), adapters and freezing in place.
+        state: Tensors by parameter or buffer name.
+
+    Raises:
+        ValueError: A trained parameter is missing, or a name or a shape does not fit; nothing has been loaded then.
+    """
+    own = module.state_dict()
+    trained = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
+    wrong_shape = [name for name in state if name in own and own[name].shape != state[name].shape]
+    refuse_mismatch(
+        f"the trained weights do not fit {type(module).__name__}",
+        missing=sorted(trained - set(state)),
+        unexpected=sorted(set(state) - set(own)),
+        wrong_shape=wrong_shape,
+    )
+    module.load_state_dict(dict(state), strict=False)
+
+
+def load_adapter(model: PeftModel, folder: str) -> None:
+    """Loads a saved adapter into a model that has one of the same shape.
+
+    Args:
+        model: The model with its fresh adapter.
+        folder: What peft's `save_pretrained` wrote.
+
+    Raises:
+        ValueError: The folder holds no adapter, or its names or shapes do not fit the model's adapter.
+    """
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
+    from safetensors.torch import load_file
+
+    file = Path(folder) / "adapter_model.safetensors"
+    if not file.is_file():
+        raise ValueError(f"LoRA weights={folder!r}: there is no adapter_model.safetensors in that folder")
+    state, own = load_file(file), get_peft_model_state_dict(model)
+    refuse_mismatch(
+        f"the adapter {file} does not fit this model's adapter",
+        missing=sorted(set(own) - set(state)),
+        unexpected=sorted(set(state) - set(own)),
+        wrong_shape=[name for name in state if name in own and own[name].shape != state[name].shape],
+    )
+    set_peft_model_state_dict(model, state)
+
+
+def refuse_mismatch(what: str, missing: list[str], unexpected: list[str], wrong_shape: list[str]) -> None:
+    """Raises an error that lists names which do not fit; returns when there are none.
+
+    Raises:
+        ValueError: One of the lists is not empty.
+    """
+    lists = {"missing": missing, "unexpected": unexpected, "of another shape": wrong_shape}
+    lines = [f"  {kind} ({len(names)}): {_shortened(names)}" for kind, names in lists.items() if names]
+    if lines:
+        raise ValueError("\n".join([f"{what}; nothing is loaded by halves:", *lines]))
+
+
+def _shortened(names: list[str], most: int = 20) -> str:
+    return ", ".join(names[:most]) + (f", … and {len(names) - most} more" if len(names) > most else "")
+
+
+def _parts(names: Iterable[str]) -> list[str]:
+    """The first two levels of the names, which is how a user finds the part meant."""
+    return sorted({".".join(name.split(".")[:2]) for name in names})

@@ -1,0 +1,321 @@
+"""One Hugging Face model, split where training splits it: everything up to the last hidden state, and the head.
+
+Unusual here: the head (hidden state -> vocabulary) never sees the whole batch. `forward` encodes once, keeps the hidden
+states of supervised positions only, and passes those through head and loss in chunks that are recomputed in the
+backward pass. No tensor of shape (B, T, V) exists.
+
+Shape legend: B rows, T positions of a row, S supervised positions, D hidden size, V rows of the head.
+
+One real example, a tiny Llama that is written to the cache, loaded and asked for its cross-entropy::
+
+    backbone = LanguageBackbone("tiny:llama")
+    backbone.load()
+    (loss_S,) = backbone(inputs, labels, lambda logits_SV, targets_S: (cross_entropy(logits_SV, targets_S),))
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from smmd_lightning.backbones.adapters import LoRA, freeze_matching
+from smmd_lightning.types import IGNORE_INDEX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from transformers import PretrainedConfig, PreTrainedModel
+
+log = logging.getLogger(__name__)
+
+Score = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
+"""`(logits_SV, targets_S) -> outputs`, each output with S first: a loss that treats every position by itself."""
+
+DTypeName = Literal["auto", "float32", "bfloat16", "float16"]
+
+HEAD_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 5e-3}
+"""Largest relative difference (of norms) between `head(encode(x))` and the model's own logits, by dtype."""
+
+
+class Backbone(nn.Module, ABC):
+    """A Hugging Face model that is loaded late and scored at supervised positions only.
+
+    `__init__` keeps plain settings; `load` builds the model. Everything that touches parameters goes through `forward`
+    or `generate`, so that FSDP can gather them there. For FSDP: the head must stay in the outermost group, since
+    the number of chunks differs between ranks; `blocks` lists what can be sharded one by one.
+
+    Args:
+        path: Folder, hub name, `folder/file.gguf`, or one of our own names (see `locate.locate`): "tiny:qwen2-vl".
+        revision: Branch, tag or commit on the hub.
+        dtype: Type of the parameters. "auto" takes what the files hold. With Lightning's mixed precision leave
+            "float32"; with "bf16-true" and for inference take "bfloat16".
+        attention: Attention implementation of transformers ("sdpa", "eager", "flash_attention_2", …); None: its choice.
+        trust_remote_code: Run Python code that comes with the model. Off: such models are refused.
+        from_scratch: New random weights for the model's configuration, from torch's global generator.
+        adapter: LoRA settings; None trains the model's own weights.
+        freeze: Patterns (`fnmatch`) of parameter names that are not trained, e.g. "model.embed_tokens.*".
+        gradient_checkpointing: Recompute activations of the blocks in the backward pass.
+        head_chunk: Most supervised positions that pass through the head at once.
+
+    Raises:
+        ValueError: `head_chunk` is below 1.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        revision: str | None = None,
+        dtype: DTypeName = "float32",
+        attention: str | None = None,
+        trust_remote_code: bool = False,
+        from_scratch: bool = False,
+        adapter: LoRA | None = None,
+        freeze: Sequence[str] = (),
+        gradient_checkpointing: bool = False,
+        head_chunk: int = 2048,
+    ) -> None:
+        super().__init__()
+        if head_chunk < 1:
+            raise ValueError(f"head_chunk must be at least 1, got {head_chunk}")
+        self.path = path
+        self.revision = revision
+        self.dtype: DTypeName = dtype
+        self.attention = attention
+        self.trust_remote_code = trust_remote_code
+        self.from_scratch = from_scratch
+        self.adapter = adapter
+        self.freeze = tuple(freeze)
+        self.gradient_checkpointing = gradient_checkpointing
+        self.head_chunk = head_chunk
+        self._head_is_separate = True
+
+    # -- what a kind of model adds ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def auto_class(self) -> Any:
+        """Returns the `transformers` Auto class that builds this kind of model."""
+
+    def freeze_parts(self, causal: PreTrainedModel) -> None:
+        """Freezes what the settings name; subclasses add their parts."""
+        freeze_matching(causal, self.freeze)
+
+    def language_module(self, causal: PreTrainedModel) -> nn.Module:
+        """Returns the part that adapters go to by default."""
+        return causal
+
+    def settle(self) -> None:
+        """Last step of `load`, with adapters in place; subclasses add what they need."""
+
+    # -- set-up -------------------------------------------------------------------------------------------------
+
+    @property
+    def loaded(self) -> bool:
+        """Whether `load` has built the model."""
+        return "model" in self._modules
+
+    @property
+    def causal(self) -> PreTrainedModel:
+        """The Hugging Face model itself, without the wrapper that an adapter puts around it.
+
+        Raises:
+            RuntimeError: `load` has not been called.
+        """
+        if not self.loaded:
+            raise RuntimeError(f"the weights of {self.path!r} are not loaded: call load() first")
+        model: Any = self.model
+        return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+    @property
+    def config(self) -> PretrainedConfig:
+        """Configuration of the loaded model."""
+        return self.causal.config
+
+    @property
+    def head_rows(self) -> int:
+        """V, the rows of the head; may be more than the tokenizer has entries."""
+        return int(self.causal.get_output_embeddings().weight.shape[0])
+
+    @property
+    def blocks(self) -> list[nn.Module]:
+        """The repeated blocks of decoder and vision tower, in order: what FSDP shards one by one."""
+        names = set(self.causal._no_split_modules or ())
+        return [module for module in self.causal.modules() if type(module).__name__ in names]
+
+    def trainable_names(self) -> list[str]:
+        """Names (as in `named_parameters`) of the parameters that are trained."""
+        return [name for name, parameter in self.named_parameters() if parameter.requires_grad]
+
+    def load(self) -> None:
+        """Builds the model: weights, frozen parts, adapter, gradient checkpointing. A second call does nothing.
+
+        The model lands on torch's default device (`with torch.device(...)`), read straight from the files.
+
+        Raises:
+            OSError: The model cannot be found.
+            ValueError: A setting does not fit the model.
+        """
+        if self.loaded:
+            return
+        from smmd_lightning.backbones.loading import build, checkpoint_blocks
+
+        causal = build(self)
+        self.freeze_parts(causal)
+        self.model = causal if self.adapter is None else self.adapter.attach(causal, self.language_module(causal))
+        if self.gradient_checkpointing:
+            checkpoint_blocks(causal)
+        self._check_head()
+        self.settle()
+        # from_pretrained leaves the model in evaluation mode, where transformers ignores gradient checkpointing.
+        self.train()
+
+    def save_pretrained(self, folder: str | Path, state_dict: dict[str, Tensor] | None = None) -> None:
+        """Writes a Hugging Face folder with model and processor; of an adapted model, the adapter alone and processor.
+
+        Args:
+            folder: Where to; made where it does not exist.
+            state_dict: The model's whole weights by name, where they are spread over processes. None: its own.
+        """
+        from smmd_lightning.processors import load_processor
+
+        self.model.save_pretrained(folder, **({} if state_dict is None else {"state_dict": state_dict}))
+        load_processor(
+            self.path, revision=self.revision, trust_remote_code=self.trust_remote_code
+        ).save_pretrained(folder)
+
+    @torch.no_grad()
+    def _check_head(self) -> None:
+        """Compares `head(encode(x))` with the model's own logits; a model that differs runs its own forward."""
+        from smmd_lightning.backbones.loading import runnable_here, special_ids
+
+        causal = self.causal
+        with evaluating(self), runnable_here(causal):
+            special = special_ids(self.config)
+            plain = [token for token in range(3, self.head_rows) if token not in special][:4]
+            inputs = {"input_ids": torch.tensor([plain], device=causal.device)}
+            own_TV = causal(**inputs, use_cache=False).logits[0].float()
+            try:
+                ours_TV = self.head(self.encode(inputs)[0]).float()
+            except (AttributeError, RuntimeError, TypeError) as error:
+                reason = f"it cannot be split ({type(error).__name__}: {error})"
+            else:
+                difference = float((ours_TV - own_TV).norm() / own_TV.norm().clamp_min(1e-12))
+                if difference <= HEAD_TOLERANCE.get(causal.dtype, 1e-4):
+                    return
+                reason = f"its logits differ from head(encode(x)) by {difference:.2g} (relative)"
+        self._head_is_separate = False
+        warnings.warn(
+            f"{type(causal).__name__} ({self.path}) runs its own forward and makes logits at every position, which "
+            f"costs memory: {reason}",
+            stacklevel=3,
+        )
+
+    # -- training -----------------------------------------------------------------------------------------------
+
+    def encode(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Runs the model up to its head.
+
+        Args:
+            inputs: What the processor made, without labels: `input_ids` (B, T), `attention_mask` (B, T), ….
+
+        Returns:
+            Last hidden states (B, T, D); of a model whose head cannot be split off, the logits (B, T, V).
+        """
+        causal: Any = self.causal
+        if not self._head_is_separate:
+            return causal(**inputs, use_cache=False, return_dict=True).logits
+        return causal.base_model(**inputs, use_cache=False, return_dict=True).last_hidden_state
+
+    def head(self, hidden_SD: Tensor) -> Tensor:
+        """Turns hidden states into logits (S, V), with the scaling and soft-capping that the architecture has."""
+        if not self._head_is_separate:
+            return hidden_SD
+        logits_SV: Tensor = self.causal.get_output_embeddings()(hidden_SD)
+        config = self.config.get_text_config()
+        if (scale := getattr(config, "logit_scale", None)) is not None:  # Cohere
+            logits_SV = logits_SV * scale
+        if (divisor := getattr(config, "logits_scaling", None)) is not None:  # Granite
+            logits_SV = logits_SV / divisor
+        if (cap := getattr(config, "final_logit_softcapping", None)) is not None:  # Gemma 2 and later
+            logits_SV = cap * torch.tanh(logits_SV / cap)
+        return logits_SV
+
+    def forward(self, inputs: dict[str, Tensor], labels: Tensor, score: Score) -> tuple[Tensor, ...]:
+        """Scores the supervised positions.
+
+        Args:
+            inputs: Model inputs, see `encode`.
+            labels: (B, T), `IGNORE_INDEX` where nothing is supervised, aligned with `input_ids`; shifted here, once.
+            score: Called with `(logits_SV, targets_S)` for chunks of at most `head_chunk` positions; every output has
+                its chunk's positions along dimension 0.
+
+        Returns:
+            The outputs of `score` for all S supervised positions, row by row. With S = 0 they are empty but joined
+            to the graph, so that a backward pass reaches every parameter with zeros and no rank waits for another.
+        """
+        hidden_BTD = self.encode(inputs)
+        supervised_BT = labels[:, 1:] != IGNORE_INDEX
+        hidden_SD = hidden_BTD[:, :-1][supervised_BT]
+        targets_S = labels[:, 1:][supervised_BT]
+
+        def head_and_score(hidden: Tensor, targets: Tensor) -> tuple[Tensor, ...]:
+            return score(self.head(hidden), targets)
+
+        hidden_chunks, target_chunks = hidden_SD.split(self.head_chunk), targets_S.split(self.head_chunk)
+        if len(hidden_chunks) == 1:
+            return head_and_score(hidden_SD, targets_S)  # recomputing a single chunk would save no memory
+        outputs = [
+            checkpoint(head_and_score, hidden, targets, use_reentrant=False, preserve_rng_state=False)
+            if torch.is_grad_enabled()
+            else head_and_score(hidden, targets)
+            for hidden, targets in zip(hidden_chunks, target_chunks, strict=True)
+        ]
+        return tuple(torch.cat(parts) for parts in zip(*outputs, strict=True))
+
+    # -- generation ---------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def generate(self, inputs: dict[str, Tensor], max_new_tokens: int, **options: Any) -> Tensor:
+        """Continues prompts, greedily unless told otherwise.
+
+        Sampling settings that come with a model (temperature, repetition penalty, …) are not used: a penalty on
+        repetition makes "11:11" hard to say. Give them as `options` to have them.
+
+        Args:
+            inputs: Model inputs of left-padded prompts.
+            max_new_tokens: Most tokens to add.
+            **options: Anything else that `transformers`' `generate` takes.
+
+        Returns:
+            Token ids (B, at most `max_new_tokens`) of the continuation alone; rows that ended are filled with pad.
+        """
+        from smmd_lightning.backbones.loading import greedy_config, is_sharded
+
+        options.setdefault("synced_gpus", is_sharded(self))
+        config = greedy_config(self.causal.generation_config, max_new_tokens)
+        generation = {key: options.pop(key) for key in list(options) if hasattr(config, key)}
+        config.update(**generation)
+        with evaluating(self):
+            tokens: Any = self.causal.generate(**inputs, generation_config=config, **options)
+        return tokens[:, inputs["input_ids"].shape[1] :]
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Puts a module into evaluation mode and every part back into its own mode afterwards."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True

@@ -1,0 +1,89 @@
+"""Where a model's files are: our own short names, GGUF files, and everything transformers finds by itself.
+
+Unusual here: a tiny preset or a converted model is written the first time it is asked for, beside its final place, and
+moved there in one step, so that any number of processes may ask at once. Its folder's name holds a hash of everything
+that determines its content, so a changed preset is a new folder.
+
+Real examples::
+
+    >>> split_gguf("models/SmolLM2.Q4_1.gguf")
+    ('models', 'SmolLM2.Q4_1.gguf')
+    >>> locate("Qwen/Qwen2.5-VL-3B-Instruct")  # a hub name stays what it is
+    'Qwen/Qwen2.5-VL-3B-Instruct'
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+TINY = "tiny:"
+SMOLLM2 = "smollm2-135m"
+
+
+def locate(path: str) -> str:
+    """Returns what transformers can load for a model's name.
+
+    Args:
+        path: "tiny:NAME" (a tiny preset), "smollm2-135m" (from the extra `smollm2`), a folder, a GGUF file, or a hub
+            name; the last three are returned as they are.
+
+    Raises:
+        ValueError: There is no such tiny preset, or a GGUF file does not exist.
+        RuntimeError: The package that a name needs is not installed.
+    """
+    if path.startswith(TINY):
+        from smmd_lightning.backbones.tiny import find, fingerprint, write
+
+        preset = find(path.removeprefix(TINY))
+        name = f"tiny-{path.removeprefix(TINY)}-{fingerprint(preset)}"
+        return written_once(cache_folder() / name, lambda folder: write(preset, folder))
+    if path == SMOLLM2:
+        from smmd_lightning.backbones.smollm2 import convert, fingerprint, gguf_file
+
+        file = gguf_file()
+        return written_once(cache_folder() / f"{SMOLLM2}-{fingerprint(file)}", lambda folder: convert(file, folder))
+    if path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
+        raise ValueError(f"there is no model at {path!r}")
+    return str(Path(path).expanduser()) if path.startswith("~") else path
+
+
+def split_gguf(path: str) -> tuple[str, str | None]:
+    """Splits "folder/file.gguf" into folder and file; anything else is returned with None."""
+    if not path.endswith(".gguf"):
+        return path, None
+    folder, _, file = path.rpartition("/")
+    return folder or ".", file
+
+
+def cache_folder() -> Path:
+    """The folder for written models: `$SMMD_CACHE`, else `smmd_lightning` in `$XDG_CACHE_HOME` or `~/.cache`."""
+    if own := os.environ.get("SMMD_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smmd_lightning"
+
+
+def written_once(folder: Path, write: Callable[[Path], None]) -> str:
+    """Returns a folder, written now if it is not there; never half written, whoever else writes it meanwhile.
+
+    Args:
+        folder: The final place.
+        write: Fills an empty folder.
+    """
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            write(draft)
+            draft.chmod(0o755)
+            try:
+                draft.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # otherwise another process was first, with the same content
+                    raise
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return str(folder)

@@ -1,0 +1,96 @@
+"""Checkpoint files that are whole or not there, and finding the one to go on from.
+
+Unusual: a checkpoint is written beside its place, flushed to the disk and renamed, so a kill or a full disk at any
+moment leaves the earlier one whole; and a file is taken for complete only after it could be opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes checkpoints of this machine's file system whole or not at all; reads without unpickling code."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        """Writes, flushes to the disk, renames.
+
+        Args:
+            checkpoint: What to write.
+            path: A local path; remote ones (`s3://…`) are left to Lightning.
+            storage_options: Not supported here.
+
+        Raises:
+            RuntimeError: The file could not be written (disk full, folder read-only); an earlier one is untouched.
+        """
+        if "://" in str(path):
+            super().save_checkpoint(checkpoint, path, storage_options)
+            return
+        write_whole(Path(path), lambda file: torch.save(checkpoint, file))
+
+
+def write_whole(path: Path, write: Callable[[Any], None]) -> None:
+    """Writes a file so that at any moment either the old or the whole new one is there.
+
+    Args:
+        path: The file.
+        write: Called with a file opened for writing bytes.
+
+    Raises:
+        RuntimeError: The file could not be written; names path and reason.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # so that the new name survives a power cut too
+        finally:
+            os.close(folder)
+    except (OSError, RuntimeError) as error:  # torch.save reports a full disk as RuntimeError
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        kept = "; the earlier file is untouched" if path.exists() else ""
+        raise RuntimeError(
+            f"{path} could not be written: {error}{kept}. Free space or choose another run_dir."
+        ) from error
+
+
+def newest_complete(folder: Path) -> Path | None:
+    """Returns the checkpoint with the most optimizer steps that can be read, or None.
+
+    Args:
+        folder: A run's `checkpoints` folder; files are whole checkpoints, folders are sharded ones.
+    """
+    found = []
+    for path in sorted(folder.glob("*.ckpt")) if folder.is_dir() else []:
+        step = _step(path)
+        if step is not None:
+            found.append((step, path.stat().st_mtime_ns, path))
+    return max(found)[2] if found else None
+
+
+def _step(path: Path) -> int | None:
+    """Returns a checkpoint's optimizer steps; None when it is not complete."""
+    file = path / "meta.pt" if path.is_dir() else path
+    if path.is_dir() and not (path / ".metadata").is_file():  # written last by torch's distributed checkpoints
+        return None
+    try:
+        if not zipfile.is_zipfile(file):
+            return None
+        return int(torch.load(file, map_location="cpu", weights_only=True, mmap=True)["global_step"])
+    except (OSError, RuntimeError, KeyError, ValueError, EOFError):
+        return None

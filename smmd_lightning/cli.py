@@ -1,0 +1,134 @@
+"""The command line: Lightning's own, with the links, folders and defaults that this framework adds.
+
+One run lives in one folder, `run_dir`: config.yaml, TensorBoard log, checkpoints/, predictions.jsonl, metrics.json.
+
+    python train.py fit  --config configs/experiment/quickstart.yaml
+    python train.py test --config configs/experiment/quickstart.yaml --ckpt_path runs/quickstart/checkpoints/best.ckpt
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from lightning.pytorch import LightningDataModule, Trainer
+from lightning.pytorch.callbacks import LearningRateMonitor
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.plugins.io import CheckpointIO
+
+from smmd_lightning.callbacks import BestAndLast, ResultsWriter, RunFolder, Throughput
+from smmd_lightning.checkpointing import AtomicCheckpointIO, newest_complete
+from smmd_lightning.module import SMMDModule
+
+
+class SMMDCLI(LightningCLI):
+    """LightningCLI for `SMMDModule` and any data module.
+
+    Adds: `run_dir`, under which everything is written; the data module's `processor` and `seed`, linked to the
+    backbone's path and to `seed_everything`; callbacks with settings of their own (`checkpoint`, `results`).
+    """
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Adds `run_dir`, the always-on callbacks and the links."""
+        parser.add_argument("--run_dir", type=str, default="runs/default", help="Folder of this run.")
+        parser.add_argument(
+            "--resume",
+            type=Literal["auto", "never"],
+            default="never",
+            help="auto: fit goes on from the newest complete checkpoint in run_dir, or starts if there is none.",
+        )
+        parser.add_lightning_class_args(BestAndLast, "checkpoint")
+        parser.add_lightning_class_args(ResultsWriter, "results")
+        parser.link_arguments("run_dir", "trainer.default_root_dir")
+        parser.link_arguments("model.backbone.init_args.path", "data.init_args.processor")
+        parser.link_arguments("model.backbone.init_args.revision", "data.init_args.revision")
+        parser.link_arguments("model.backbone.init_args.trust_remote_code", "data.init_args.trust_remote_code")
+        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=_data_seed)
+
+    def before_instantiate_classes(self) -> None:
+        """Finds the checkpoint to go on from, where `resume` asks for it."""
+        if self.config.get("subcommand") != "fit":
+            return
+        config = self.config.fit
+        if config.resume != "auto" or config.ckpt_path is not None:
+            return
+        self.save_config_kwargs["overwrite"] = True
+        newest = newest_complete(Path(config.run_dir) / "checkpoints")
+        config.ckpt_path = None if newest is None else str(newest)
+        print(f"resume: {f'going on from {newest}' if newest else f'nothing in {config.run_dir} yet, starting'}")
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """Makes the trainer; without a logger of the user's, TensorBoard writes into `run_dir`."""
+        settings = self._get(self.config_init, "trainer")
+        if settings.get("logger") in (None, True):
+            kwargs["logger"] = TensorBoardLogger(self._get(self.config_init, "run_dir"), name="", version="")
+        plugins = settings.get("plugins") or []
+        if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
+            kwargs["plugins"] = [*plugins, AtomicCheckpointIO()]
+        return super().instantiate_trainer(**kwargs)
+
+    def _parse_ckpt_path(self) -> None:
+        """Does nothing: settings of a checkpoint come first on the command line instead, see `with_checkpoint`."""
+
+
+def with_checkpoint(args: Sequence[str]) -> list[str]:
+    """Puts the model settings stored in a checkpoint in front of the other arguments.
+
+    So they are defaults: what a config file or the command line says afterwards wins. (Lightning does it the other
+    way round, which silently ignores `--model.loss_weight` beside `--ckpt_path`.)
+
+    Args:
+        args: Command-line arguments, subcommand first.
+
+    Returns:
+        The arguments, with `--model=…` after the subcommand where `--ckpt_path` names a file.
+    """
+    args = list(args)
+    path = None
+    for place, argument in enumerate(args):
+        if argument == "--ckpt_path" and place + 1 < len(args):
+            path = args[place + 1]
+        elif argument.startswith("--ckpt_path="):
+            path = argument.partition("=")[2]
+    if path is None or not Path(path).is_file() or args[0].startswith("-"):
+        return args
+    settings = torch.load(path, map_location="cpu", weights_only=True, mmap=True).get("hyper_parameters", {})
+    settings = {name: value for name, value in settings.items() if not name.startswith("_")}
+    return [args[0], f"--model={json.dumps(settings)}", *args[1:]] if settings else args
+
+
+def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
+    """Runs the command line.
+
+    Args:
+        args: Arguments, subcommand first. None: those of this process.
+        run: False builds trainer, module and data module, and stops there; the subcommand is left out then.
+
+    Returns:
+        The command line, with `trainer`, `model` and `datamodule`.
+    """
+    given = sys.argv[1:] if args is None else args
+    return SMMDCLI(
+        SMMDModule,
+        LightningDataModule,
+        subclass_mode_data=True,
+        auto_configure_optimizers=False,
+        save_config_callback=RunFolder,
+        seed_everything_default=0,
+        trainer_defaults={
+            "callbacks": [LearningRateMonitor("step"), Throughput()],
+            "use_distributed_sampler": False,
+        },
+        args=(with_checkpoint(given) if run else given[1:]) if isinstance(given, list) else given,
+        run=run,
+    )
+
+
+def _data_seed(seed: bool | int) -> int:
+    """`seed_everything: true` draws a seed by itself; data then keep to 0, since they must not depend on luck."""
+    return 0 if isinstance(seed, bool) else seed

@@ -1,0 +1,22 @@
+"""Losses on numeric tokens: one module each, all with the interface of `NumericLoss`."""
+
+from smmd_lightning.losses.base import NumericLoss
+from smmd_lightning.losses.dist2 import Dist2Loss
+from smmd_lightning.losses.gaussian_smoothing import GaussianSmoothingLoss
+from smmd_lightning.losses.ntil import NTILLoss
+from smmd_lightning.losses.ntl import NTLRegressionLoss, NTLWASLoss
+from smmd_lightning.losses.place import PlaceWeightedLoss
+from smmd_lightning.losses.positions import NumericPositions
+from smmd_lightning.losses.smmd import SMMDLoss
+
+__all__ = [
+    "Dist2Loss",
+    "GaussianSmoothingLoss",
+    "NTILLoss",
+    "NTLRegressionLoss",
+    "NTLWASLoss",
+    "NumericLoss",
+    "NumericPositions",
+    "PlaceWeightedLoss",
+    "SMMDLoss",
+]

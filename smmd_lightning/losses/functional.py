@@ -1,0 +1,115 @@
+"""What losses compute on numeric logits: tensors in, tensors out.
+
+Unusual: value and gradient of a quadratic form come out of one matrix product, and backward keeps one (K,
+N) tensor.
+
+Shape legend: K numeric target positions, N numeric tokens.
+
+One real example, SMMD on digits::
+
+    coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd=1.0, smoothness=smoothness_weight(kernel_NN))
+    loss_K = quadratic_form_loss(logits_KN, target_K, coupling_NN, diagonal_N)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor, Tensor]:
+    """Write mmd r' K r + smoothness r' L r as one quadratic form r' A r.
+
+    r' K r is the squared maximum mean discrepancy, r' L r = 1/2 sum_ij K_ij (r_i - r_j)^2 the roughness of
+    the residual on the kernel's graph; both for r = p - q. With L = D - K::
+
+        A = (mmd - smoothness) K + smoothness D
+
+    The diagonal is kept apart: inside the matrix product its large entries cost float32 a digit of the
+    gradient at a thousand tokens.
+
+    Args:
+        kernel_NN: (N, N) symmetric kernel.
+        mmd: Weight of K.
+        smoothness: Weight of the graph Laplacian L; its degrees D_ii = sum_j K_ij count self-loops.
+
+    Returns:
+        The two parts of A: the symmetric (N, N) matrix and the (N,) diagonal.
+    """
+    return (mmd - smoothness) * kernel_NN, smoothness * kernel_NN.sum(1)
+
+
+def quadratic_form_loss(
+    logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor
+) -> Tensor:
+    """Compute r' (M + diag(d)) r with r = softmax(logits) - onehot(target) at each position.
+
+    Args:
+        logits_KN: (K, N) float32 or float64.
+        target_K: (K,) int64 index of the true token.
+        coupling_NN: (N, N) symmetric M, same dtype.
+        diagonal_N: (N,) d, same dtype.
+
+    Returns:
+        (K,) in the dtype of the logits; 0 where the prediction is certain and right. Differentiable once.
+
+    Example:
+        >>> quadratic_form_loss(torch.zeros(1, 2), torch.tensor([0]), torch.eye(2), torch.zeros(2))
+        tensor([0.5000])
+    """
+    return _QuadraticForm.apply(logits_KN, target_K, coupling_NN, diagonal_N)
+
+
+def expected_distance(logits_KN: Tensor, target_K: Tensor, distances_NN: Tensor) -> Tensor:
+    """Compute sum_j p_j d(v_j, v_target): the earth mover's distance of p = softmax(logits) to one-hot.
+
+    Args:
+        logits_KN: (K, N) logits.
+        target_K: (K,) int64 index of the true token.
+        distances_NN: (N, N) distances, same dtype.
+
+    Returns:
+        (K,).
+    """
+    return (logits_KN.softmax(dim=1) * distances_NN[target_K]).sum(1)
+
+
+def soft_target_divergence(log_probability_KN: Tensor, soft_target_KN: Tensor) -> Tensor:
+    """Compute KL(t || p) = sum_j t_j (log t_j - log p_j): the cross-entropy to t, less what no p can avoid.
+
+    Args:
+        log_probability_KN: (K, N) log p; its rows may sum to less than one.
+        soft_target_KN: (K, N) t, rows that sum to one; zeros are fine.
+
+    Returns:
+        (K,).
+    """
+    negentropy_K = torch.xlogy(soft_target_KN, soft_target_KN).sum(1)
+    return negentropy_K - (soft_target_KN * log_probability_KN).sum(1)
+
+
+class _QuadraticForm(torch.autograd.Function):
+    """The product A r serves the gradient as well: d(r' A r)/dz = 2 p * (A r - p . A r), A symmetric."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor
+    ) -> Tensor:
+        probability_KN = logits_KN.softmax(dim=1)
+        minus_one_K1 = probability_KN.new_full((len(target_K), 1), -1.0)
+        residual_KN = probability_KN.scatter_add(1, target_K[:, None], minus_one_K1)
+        pull_KN = (residual_KN @ coupling_NN).addcmul_(residual_KN, diagonal_N)
+        loss_K = (residual_KN * pull_KN).sum(1)
+        if ctx.needs_input_grad[0]:
+            centre_K1 = (probability_KN * pull_KN).sum(1, keepdim=True)
+            ctx.save_for_backward(pull_KN.sub_(centre_K1).mul_(probability_KN).mul_(2))
+        return loss_K
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_K: Tensor) -> tuple[Tensor, None, None, None]:
+        (gradient_KN,) = ctx.saved_tensors
+        return gradient_KN * grad_K[:, None], None, None, None

@@ -1,0 +1,32 @@
+"""Metrics over generated answers: torchmetrics classes, and their functional twins in `metrics.functional`.
+
+Unusual: a metric takes the text a model wrote and the example it answers, and does the parsing itself, so a text
+without any number or time is a miss that counts. All are right under DDP with unequal shards, an empty one included.
+
+One real example::
+
+    >>> from smmd_lightning.types import NumericExample
+    >>> metric = metrics_for("clock")
+    >>> metric.update(["1:00", "no idea"], [NumericExample("a", "", "12:59"), NumericExample("b", "", "03:05")])
+    >>> values = metric.compute()
+    >>> values["median_error_minutes"].item(), values["parse_failures"].item()
+    (180.5, 0.5)
+"""
+
+from smmd_lightning.metrics.base import AnswerMetrics
+from smmd_lightning.metrics.by_task import TASKS, MetricsByTask, metrics_for
+from smmd_lightning.metrics.chart import ChartMetrics
+from smmd_lightning.metrics.clock import ClockMetrics
+from smmd_lightning.metrics.numeric import NumberMetrics
+from smmd_lightning.metrics.score import Score
+
+__all__ = [
+    "TASKS",
+    "AnswerMetrics",
+    "ChartMetrics",
+    "ClockMetrics",
+    "MetricsByTask",
+    "NumberMetrics",
+    "Score",
+    "metrics_for",
+]

@@ -1,0 +1,45 @@
+"""Answers about charts as a torchmetrics class; the rules are in `metrics.functional.chart`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from smmd_lightning.metrics.functional.chart import COLUMNS, judge_chart, summarise_charts
+from smmd_lightning.metrics.functional.numeric import TOLERANCES
+from smmd_lightning.metrics.numeric import NumberMetrics
+from smmd_lightning.metrics.score import Judgement
+from smmd_lightning.types import NumericExample
+
+
+class ChartMetrics(NumberMetrics):
+    """Relaxed accuracy by the published and by a robust rule, beside the metrics of `NumberMetrics`.
+
+    `compute` adds `relaxed_accuracy_official` and `relaxed_accuracy_robust`, over all and by question kind.
+
+    Args:
+        tolerances: Relative tolerances of the accuracy curve, 0.05 for 5 % of the truth.
+        kwargs: Settings of `torchmetrics.Metric`.
+    """
+
+    headline: ClassVar[str] = "relaxed_accuracy_official"
+    error_unit: ClassVar[str] = "relative"
+    by_kind: ClassVar[tuple[str, ...]] = ("exact_match", *COLUMNS)
+
+    def __init__(self, tolerances: Sequence[float] = TOLERANCES, **kwargs: Any) -> None:
+        super().__init__(tolerances, **kwargs)
+
+    @property
+    def width(self) -> int:
+        """C, the number of columns of a row."""
+        return len(COLUMNS) + super().width
+
+    def judge(self, prediction: str, example: NumericExample) -> Judgement:
+        """Judges one answer."""
+        return judge_chart(prediction, example.answer, self.tolerances)
+
+    def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
+        """Returns the metrics of judged answers."""
+        return summarise_charts(table_NC, self.tolerances)

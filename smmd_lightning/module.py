@@ -1,0 +1,288 @@
+"""The LightningModule: a backbone, the objective, and metrics over generated answers.
+
+Training logs means over one optimizer step. Validation has two loaders, one with answers (teacher forcing: `val/ce`,
+`val/numeric`, `val/loss`) and one with prompts (generation: `val/exact_match`, …); test and predict generate.
+
+Shape legend: B rows, T positions, S supervised positions of an accumulation window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
+from torch import Tensor
+from torch.optim.lr_scheduler import ReduceLROnPlateau
+
+from smmd_lightning.backbones.base import Backbone
+from smmd_lightning.losses import NumericLoss
+from smmd_lightning.metrics import MetricsByTask
+from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.objective import NumericObjective, StepCounts
+from smmd_lightning.processors import load_processor
+from smmd_lightning.settings import describe
+from smmd_lightning.strategies import FSDP2Strategy
+from smmd_lightning.types import Batch, LossOutput, VocabularyOptions
+
+
+class SMMDModule(LightningModule):
+    """Fine-tunes a language or vision-language model to answer with numbers.
+
+    Args:
+        backbone: The model to train; its weights load in `configure_model`.
+        numeric_loss: The numeric loss. None: cross-entropy alone.
+        loss_weight: Lambda, the weight of the numeric loss beside the cross-entropy.
+        optimizer: Makes the optimizer of the trained parameters.
+        lr_scheduler: Makes the learning-rate schedule, stepped once an optimizer step. None: constant rate.
+        vocabulary: Which tokens count as numbers.
+        max_new_tokens: Most tokens of a generated answer.
+        watch: The metric of generated answers shown in the progress bar, without `val/`.
+        save_trained_only: Whether checkpoints leave out the weights that are frozen.
+
+    Raises:
+        ValueError: A setting is out of its range.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        numeric_loss: NumericLoss | None = None,
+        loss_weight: float = 1.0,
+        optimizer: OptimizerCallable = torch.optim.AdamW,
+        lr_scheduler: LRSchedulerCallable | None = None,
+        vocabulary: VocabularyOptions = VocabularyOptions(),  # noqa: B008 (frozen)
+        max_new_tokens: int = 32,
+        watch: str = "exact_match",
+        save_trained_only: bool = False,
+    ) -> None:
+        super().__init__()
+        if max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
+        self.backbone = backbone
+        self.objective = NumericObjective(numeric_loss, loss_weight)
+        self.optimizer = optimizer
+        self.lr_scheduler = lr_scheduler
+        self.vocabulary = vocabulary
+        self.max_new_tokens = max_new_tokens
+        self.watch = watch
+        self.save_trained_only = save_trained_only
+        self.metrics = MetricsByTask()
+        self._window = _Window()
+        self._eval_sums: Tensor | None = None
+        self._without_numbers = 0
+        self._keep_settings(numeric_loss)
+
+    # -- set-up ---------------------------------------------------------------------------------------------------
+
+    def configure_model(self) -> None:
+        """Loads the weights and binds the objective to the model's numeric vocabulary; a second call does nothing."""
+        if self.backbone.loaded:
+            return
+        self.backbone.load()
+        processor = load_processor(
+            self.backbone.path, revision=self.backbone.revision, trust_remote_code=self.backbone.trust_remote_code
+        )
+        self.tokenizer = getattr(processor, "tokenizer", processor)
+        vocabulary = None
+        if self.objective.numeric_loss is not None:
+            vocabulary = NumericVocabulary.from_tokenizer(self.tokenizer, **asdict(self.vocabulary))
+        self.objective.bind(vocabulary, self.backbone.head_rows)
+        strategy = None if self._trainer is None else self.trainer.strategy
+        if isinstance(strategy, FSDP2Strategy):
+            strategy.shard(self.backbone, self.backbone.blocks)
+
+    def configure_optimizers(self) -> Any:
+        """Returns the optimizer of the trained parameters, and the schedule per optimizer step."""
+        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        if not trained:
+            raise ValueError("Nothing to train: every parameter is frozen. Look at the backbone's freeze settings.")
+        optimizer = self.optimizer(trained)
+        if self.lr_scheduler is None:
+            return optimizer
+        scheduler = self.lr_scheduler(optimizer)
+        if isinstance(scheduler, ReduceLROnPlateau):
+            entry = {"scheduler": scheduler, "interval": "epoch", "monitor": "val/loss"}
+            return {"optimizer": optimizer, "lr_scheduler": entry}
+        if getattr(scheduler, "total_steps", 0) is None:
+            scheduler.total_steps = int(self.trainer.estimated_stepping_batches)  # type: ignore[attr-defined]
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+    # -- training -------------------------------------------------------------------------------------------------
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        """Returns the loss of one micro-batch, normalised over its optimizer step."""
+        assert batch.labels is not None
+        window = self._window
+        if window.counts is None:
+            window.open(self._step_counts(batch))
+        output = self.objective(self.backbone, batch.inputs, batch.labels, window.counts)
+        window.add(output)
+        if batch.window_end:
+            self._log_step(window)
+            window.close()
+        return output.loss
+
+    def _step_counts(self, batch: Batch) -> StepCounts | None:
+        """Counts what the optimizer step divides by, over the window and all processes."""
+        if batch.window_targets is None:  # a data module that is not ours: each micro-batch counts for itself
+            return None
+        counts = self.objective.count(batch.window_targets)
+        total = self.trainer.strategy.reduce(counts, reduce_op="sum")
+        # The engine divides by both: loss / accumulate_grad_batches, and gradients averaged over processes.
+        divided = self.trainer.world_size * self.trainer.accumulate_grad_batches
+        supervised, numeric = (total / divided).tolist()
+        return StepCounts(supervised, numeric)
+
+    def _log_step(self, window: _Window) -> None:
+        self._without_numbers += int(window.numeric == 0)
+        ce = window.ce_sum / max(window.supervised, 1)
+        numeric = window.numeric_sum / max(window.numeric, 1)
+        values = {
+            "train/loss": ce + self.objective.loss_weight * numeric,
+            "train/ce": ce,
+            "train/numeric": numeric,
+            "train/numeric_share": window.numeric / max(window.supervised, 1),
+            "train/steps_without_numbers": float(self._without_numbers),
+        }
+        self.log_dict(values, on_step=True, on_epoch=False, batch_size=1)
+
+    # -- evaluation -----------------------------------------------------------------------------------------------
+
+    def on_validation_epoch_start(self) -> None:
+        """Forgets the sums of the last validation."""
+        self._eval_sums = torch.zeros(4, dtype=torch.float64, device=self.device)
+        self.metrics.reset()
+
+    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
+        """Adds a batch to the sums (with labels), or generates answers and adds them to the metrics (without)."""
+        if batch.labels is None:
+            self._answer(batch)
+            return
+        output = self.objective(self.backbone, batch.inputs, batch.labels)
+        sums = torch.stack([output.metrics["ce_sum"], output.metrics["numeric_sum"]]).double()
+        assert self._eval_sums is not None
+        self._eval_sums += torch.cat([sums, sums.new_tensor([output.supervised, output.numeric])])
+
+    def on_validation_epoch_end(self) -> None:
+        """Logs the means over the whole split, over all processes."""
+        assert self._eval_sums is not None
+        total = self.trainer.strategy.reduce(self._eval_sums, reduce_op="sum")
+        ce_sum, numeric_sum, supervised, numeric_count = total.tolist()
+        ce, numeric = ce_sum / max(supervised, 1), numeric_sum / max(numeric_count, 1)
+        losses = {"val/ce": ce, "val/numeric": numeric, "val/loss": ce + self.objective.loss_weight * numeric}
+        self.log_dict(losses, rank_zero_only=False)
+        self._log_metrics("val")
+
+    def on_test_epoch_start(self) -> None:
+        """Forgets the answers of the last test."""
+        self.metrics.reset()
+
+    def test_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:  # type: ignore[override]
+        """Generates answers; returns one plain row a sample, for the prediction file."""
+        return self._answer(batch)
+
+    def on_test_epoch_end(self) -> None:
+        """Logs the metrics of all answers, over all processes."""
+        self._log_metrics("test")
+
+    def predict_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:
+        """Generates answers; returns one plain row a sample, for the prediction file."""
+        return self._answer(batch)
+
+    def _answer(self, batch: Batch) -> list[dict[str, Any]]:
+        options = {"eos_token_id": batch.stop_ids} if batch.stop_ids else {}
+        ids = self.backbone.generate(batch.inputs, max_new_tokens=self.max_new_tokens, **options)
+        texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        pairs = [
+            (text.strip(), example)
+            for text, example, counted in zip(texts, batch.examples, batch.counted, strict=True)
+            if counted
+        ]
+        self.metrics.update([text for text, _ in pairs], [example for _, example in pairs])
+        return [self.metrics.row(text, example) for text, example in pairs]
+
+    def _log_metrics(self, stage: str) -> None:
+        for name, value in self.metrics.compute().items():
+            self.log(f"{stage}/{name}", value, prog_bar=name == self.watch, rank_zero_only=False)
+
+    # -- checkpoints ----------------------------------------------------------------------------------------------
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Leaves frozen weights out where `save_trained_only` says so."""
+        if self.save_trained_only:
+            trained = {name for name, parameter in self.named_parameters() if parameter.requires_grad}
+            checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Loads weights; names that are missing must all be frozen ones, where checkpoints hold the trained only.
+
+        Raises:
+            RuntimeError: Lists the names that are missing and the names that the model does not know; nothing has
+                been loaded then.
+        """
+        own = set(self.state_dict())
+        missing = own - set(state_dict)
+        if self.save_trained_only:
+            missing -= {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
+            missing &= {name for name, _ in self.named_parameters()}
+        unknown = set(state_dict) - own
+        if strict and (missing or unknown):
+            raise RuntimeError(
+                "The checkpoint does not fit the model.\n"
+                f"  missing in the checkpoint ({len(missing)}): {sorted(missing)[:20]}\n"
+                f"  unknown to the model ({len(unknown)}): {sorted(unknown)[:20]}\n"
+                "Use the backbone, adapter and freeze settings that the checkpoint was written with."
+            )
+        return super().load_state_dict(state_dict, strict=False, assign=assign)
+
+    def _keep_settings(self, numeric_loss: NumericLoss | None) -> None:
+        """Keeps plain settings for checkpoints: LightningCLI's own config, or the same made of the objects given."""
+        self.save_hyperparameters(ignore=["backbone", "numeric_loss", "optimizer", "lr_scheduler"], logger=False)
+        if "_instantiator" in self.hparams:
+            return
+        self.save_hyperparameters(
+            {
+                "backbone": describe(self.backbone),
+                "numeric_loss": describe(numeric_loss),
+                "loss_weight": self.objective.loss_weight,
+                "optimizer": describe(self.optimizer),
+                "lr_scheduler": describe(self.lr_scheduler),
+                "vocabulary": asdict(self.vocabulary),
+                "max_new_tokens": self.max_new_tokens,
+                "watch": self.watch,
+                "save_trained_only": self.save_trained_only,
+                "_instantiator": "lightning.pytorch.cli.instantiate_module",
+            },
+            logger=False,
+        )
+
+
+class _Window:
+    """Running sums of the open accumulation window on this process."""
+
+    counts: StepCounts | None
+    ce_sum: Tensor | float
+    numeric_sum: Tensor | float
+    supervised: int
+    numeric: int
+
+    def __init__(self) -> None:
+        self.close()
+
+    def open(self, counts: StepCounts | None) -> None:
+        self.close()
+        self.counts = counts
+
+    def add(self, output: LossOutput) -> None:
+        self.ce_sum = self.ce_sum + output.metrics["ce_sum"]
+        self.numeric_sum = self.numeric_sum + output.metrics["numeric_sum"]
+        self.supervised += output.supervised
+        self.numeric += output.numeric
+
+    def close(self) -> None:
+        self.counts = None
+        self.ce_sum = self.numeric_sum = 0.0
+        self.supervised = self.numeric = 0

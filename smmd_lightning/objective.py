@@ -1,0 +1,147 @@
+"""Cross-entropy plus a weighted numeric loss, over supervised positions only.
+
+    total = CE + lambda * L,   CE a mean over supervised tokens, L a mean over numeric target tokens
+
+Both means are taken over one *optimizer step*: all micro-batches of the accumulation window, all processes. A
+micro-batch contributes its sums divided by the step's counts, so however a step is cut up, its gradient is the same.
+
+Shape legend: B rows, T positions, S supervised positions, V rows of the head, K numeric positions, N numeric tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from smmd_lightning.losses import NumericLoss, NumericPositions
+from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.types import IGNORE_INDEX, LossOutput
+
+Forward = Callable[..., tuple[Tensor, ...]]
+"""`Backbone.forward`: (inputs, labels, score) -> the outputs of `score`, joined over chunks."""
+
+
+class StepCounts(NamedTuple):
+    """What one optimizer step divides by.
+
+    Attributes:
+        supervised: Supervised tokens of the whole step, over all processes, divided by the number of processes and
+            by the number of micro-batches: the engine averages gradients over both.
+        numeric: The same for numeric target tokens.
+    """
+
+    supervised: float
+    numeric: float
+
+
+class NumericObjective(nn.Module):
+    """CE + `loss_weight` times the numeric loss, for any backbone.
+
+    Args:
+        numeric_loss: The numeric loss, bound to a vocabulary by `bind`. None: cross-entropy alone.
+        loss_weight: Lambda, the weight of the numeric loss, at least 0.
+    """
+
+    index_V: Tensor | None
+    ids_N: Tensor | None
+
+    def __init__(self, numeric_loss: NumericLoss | None = None, loss_weight: float = 1.0) -> None:
+        super().__init__()
+        if not loss_weight >= 0:
+            raise ValueError(f"loss_weight must be at least 0, got {loss_weight}.")
+        self.numeric_loss = numeric_loss
+        self.loss_weight = loss_weight
+        self.register_buffer("index_V", None, persistent=False)
+        self.register_buffer("ids_N", None, persistent=False)
+
+    def bind(self, vocabulary: NumericVocabulary | None, head_rows: int) -> None:
+        """Makes the tables for a vocabulary and a head of `head_rows` rows.
+
+        Args:
+            vocabulary: The numeric tokens. None (allowed without a numeric loss only): none is numeric.
+            head_rows: Rows of the model's output head.
+
+        Raises:
+            ValueError: A numeric token lies outside the head, or there is a numeric loss but no vocabulary.
+        """
+        if vocabulary is None:
+            if self.numeric_loss is not None:
+                raise ValueError(f"{type(self.numeric_loss).__name__} needs a numeric vocabulary.")
+            return
+        self.index_V = vocabulary.index_table(head_rows)
+        self.ids_N = vocabulary.token_ids
+        if self.numeric_loss is not None:
+            self.numeric_loss.bind(vocabulary)
+
+    def count(self, targets_S: Tensor) -> Tensor:
+        """Returns the counts of supervised and of numeric targets, (2,) float64 on the targets' device."""
+        numeric = targets_S.new_zeros(()) if self.index_V is None else (self._index(targets_S) >= 0).sum()
+        return torch.stack([targets_S.new_tensor(targets_S.numel()), numeric]).double()
+
+    def forward(
+        self, backbone: Forward, inputs: dict[str, Tensor], labels_BT: Tensor, counts: StepCounts | None = None
+    ) -> LossOutput:
+        """Computes the loss of one micro-batch.
+
+        Args:
+            backbone: Called once with (inputs, labels, score).
+            inputs: Keyword arguments of the model.
+            labels_BT: (B, T) labels aligned with `input_ids`; they are shifted once, here and in the backbone alike.
+            counts: What to divide by. None: this micro-batch's own counts.
+
+        Returns:
+            The loss and its parts; metrics `ce`, `numeric` are means over this micro-batch's own positions, `ce_sum`
+            and `numeric_sum` their sums.
+        """
+        ce_S, numeric_logits_KN, log_normalizer_K = backbone(inputs, labels_BT, self._score)
+        targets_BT = labels_BT[:, 1:]
+        index_BT = self._index(targets_BT)
+        row_K, column_K = torch.nonzero(index_BT >= 0, as_tuple=True)
+        supervised, numeric = ce_S.numel(), row_K.numel()
+        ce_sum = ce_S.sum()
+        if self.numeric_loss is None:
+            # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
+            numeric_sum = numeric_logits_KN.sum() * 0.0
+        else:
+            positions = NumericPositions(row_K, column_K, log_normalizer_K)
+            numeric_sum = self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
+        per = counts or StepCounts(supervised, numeric)
+        loss = ce_sum / max(per.supervised, 1e-9) if supervised else ce_sum
+        if numeric and self.loss_weight:
+            loss = loss + self.loss_weight * numeric_sum / max(per.numeric, 1e-9)
+        else:
+            loss = loss + 0.0 * numeric_sum
+        metrics = {
+            "ce_sum": ce_sum.detach(),
+            "numeric_sum": numeric_sum.detach(),
+            "ce": ce_sum.detach() / max(supervised, 1),
+            "numeric": numeric_sum.detach() / max(numeric, 1),
+        }
+        return LossOutput(loss=loss, metrics=metrics, supervised=supervised, numeric=numeric)
+
+    def _score(self, logits_SV: Tensor, targets_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Scores a chunk of positions.
+
+        Returns:
+            The cross-entropies (S,); of the chunk's numeric targets the numeric logits (K, N), and the logarithm of
+            the softmax's denominator over the whole head (K,), which some losses need.
+        """
+        logits_SV = logits_SV.float()
+        ce_S = F.cross_entropy(logits_SV, targets_S, reduction="none")
+        if self.ids_N is None:
+            return ce_S, logits_SV[:0, :1], ce_S[:0]
+        rows_K = torch.nonzero(self._index(targets_S) >= 0).squeeze(1)
+        # CE = log-normalizer - target logit, so the denominator costs no second pass over the head's rows.
+        log_normalizer_K = ce_S[rows_K] + logits_SV[rows_K, targets_S[rows_K]]
+        return ce_S, logits_SV.index_select(0, rows_K).index_select(1, self.ids_N), log_normalizer_K
+
+    def _index(self, targets: Tensor) -> Tensor:
+        """Returns each target's place in the numeric vocabulary, -1 where it is no number or not supervised."""
+        if self.index_V is None:
+            return torch.full_like(targets, -1)
+        index = self.index_V[targets.clamp(min=0)]
+        return torch.where(targets == IGNORE_INDEX, -1, index)

@@ -1,0 +1,197 @@
+"""LoRA and freezing train what the settings say and nothing else; files that do not fit are refused."""
+
+import logging
+
+import pytest
+import torch
+from tiny_chats import VISION, Row, cross_entropies, encode, gradients, make, two_rows
+
+from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackbone
+from smmd_lightning.backbones.adapters import load_trained
+from smmd_lightning.backbones.vision_language import parts
+
+CHATS = [Row("What time is it?"), Row("And in words, please?", "12:34")]
+
+
+def step(backbone, inputs, labels):
+    (losses,) = backbone(inputs, labels, cross_entropies)
+    losses.mean().backward()
+    return losses.detach()
+
+
+@pytest.mark.parametrize("name", VISION)
+def test_lora_stays_in_the_language_model_unless_asked(name):
+    """q_proj is the name of attention layers in vision towers too."""
+    if name in ("llava", "llava-onevision"):
+        suffixes = ["q_proj", "v_proj"]
+    else:
+        suffixes = "all-linear"
+    adapted = make(name, adapter=LoRA(rank=2, target_modules=suffixes)).trainable_names()
+    assert adapted
+    assert all(".language_model." in key and ".lora_" in key for key in adapted)
+    with_vision = make(name, adapter=LoRA(rank=2, target_modules=suffixes, vision=True)).trainable_names()
+    extra = set(with_vision) - set(adapted)
+    assert set(adapted) < set(with_vision)
+    assert all(".visual." in key or ".vision_tower." in key or ".multi_modal_projector." in key for key in extra)
+
+
+def test_the_chosen_modules_are_logged(caplog):
+    with caplog.at_level(logging.INFO):
+        make("qwen2-vl", adapter=LoRA(rank=2, target_modules=["q_proj", "down_proj"]))
+    assert "LoRA of rank 2 on 4 modules of Qwen2VLForConditionalGeneration: down_proj x 2, q_proj x 2" in caplog.text
+
+
+def test_targets_that_fit_nothing_are_an_error_with_the_candidates():
+    with pytest.raises(ValueError, match=r"\['qkv'\] fit no linear layer of the language model of .*'q_proj'"):
+        make("qwen2-vl", adapter=LoRA(target_modules=["q_proj", "qkv"]))
+    assert make("qwen2-vl", adapter=LoRA(target_modules=["qkv"], vision=True)).trainable_names()
+
+
+def test_the_head_is_adapted_only_by_name():
+    assert not any("lm_head" in key for key in make("llama", adapter=LoRA()).trainable_names())
+    backbone = make("llama", adapter=LoRA(target_modules=["lm_head"]))
+    assert [key for key in backbone.trainable_names() if "lm_head" not in key] == []
+    assert backbone.head_rows == make("llama").head_rows
+    step(backbone, *encode("llama", CHATS))
+
+
+@pytest.mark.parametrize("kind", ["rank", "dropout"])
+def test_numbers_out_of_range_are_refused(kind):
+    with pytest.raises(ValueError, match=f"LoRA {kind}"):
+        LoRA(**{kind: {"rank": 0, "dropout": 1.0}[kind]})
+
+
+def test_lora_with_gradient_checkpointing_gets_the_same_gradients():
+    inputs, labels = encode("qwen2-vl", two_rows())
+    found = []
+    for checkpointing in (False, True):
+        torch.manual_seed(0)
+        adapter = LoRA(rank=2, also_train=["model.visual.merger"])
+        backbone = make("qwen2-vl", adapter=adapter, gradient_checkpointing=checkpointing)
+        torch.nn.init.normal_(backbone.get_parameter(backbone.trainable_names()[-1]))
+        step(backbone, inputs, labels)
+        found.append(gradients(backbone))
+        assert set(found[-1]) == set(backbone.trainable_names())
+        assert any(".merger." in key for key in found[-1])
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_a_frozen_tower_is_no_part_of_the_backward_pass():
+    inputs, _ = encode("qwen2-vl", two_rows())
+    for settings in ({"freeze_vision": True, "freeze_projector": True}, {"adapter": LoRA(rank=2)}):
+        backbone = make("qwen2-vl", gradient_checkpointing=True, **settings)
+        outputs = []
+        backbone.causal.get_encoder("image").register_forward_hook(lambda _, __, output: outputs.append(output[0]))  # noqa: B023
+        backbone.encode(inputs)
+        assert not outputs[0].requires_grad
+
+
+@pytest.mark.parametrize("name", VISION)
+def test_every_parameter_belongs_to_one_part(name):
+    backbone = make(name)
+    found = parts(backbone.causal)
+    assert all(found.values())
+    assert sum(map(len, found.values())) == len(dict(backbone.causal.named_parameters()))
+    assert all("merger" in key or "multi_modal_projector" in key or "image_newline" in key for key in found["projector"])
+    assert all("visual" in key or "vision_tower" in key for key in found["vision"])
+    assert all("language_model" in key or "lm_head" in key for key in found["language"])
+
+
+@pytest.mark.parametrize("part", ["vision", "projector", "language"])
+def test_freezing_one_part_leaves_the_others_trained(part):
+    inputs, labels = encode("qwen3-vl", two_rows())
+    backbone = make("qwen3-vl", **{f"freeze_{part}": True})
+    step(backbone, inputs, labels)
+    found = set(gradients(backbone))
+    assert found == set(backbone.trainable_names())
+    for kind, names in parts(backbone.causal).items():
+        assert ({f"model.{name}" for name in names} <= found) == (kind != part)
+
+
+def test_vision_blocks_behind_the_feature_layer_are_not_trained():
+    """LLaVA reads the last block but one; what lies behind can get no gradient and would stop DDP."""
+    frozen = set(dict(make("llava").named_parameters())) - set(make("llava").trainable_names())
+    assert any("encoder.layers.1." in name for name in frozen)
+    assert any("post_layernorm" in name for name in frozen)
+    assert not any("encoder.layers.0." in name or "language_model" in name for name in frozen)
+
+
+def test_freezing_by_pattern():
+    frozen = make("llama", freeze=["model.embed_tokens", "model.layers.*.mlp.*"])
+    names = frozen.trainable_names()
+    assert not any("embed_tokens" in name or ".mlp." in name for name in names)
+    assert any("self_attn" in name for name in names)
+    with pytest.raises(ValueError, match=r"'vision_tower.\*' fits no parameter of LlamaForCausalLM; its parts are .*model.layers"):
+        make("llama", freeze=["vision_tower.*"])
+
+
+@pytest.mark.parametrize("name", VISION)
+def test_a_batch_without_images_reaches_every_trained_parameter(name):
+    """Otherwise a rank that has only text would never join the reduction of the vision tower's gradients."""
+    backbone = make(name)
+    inputs, labels = encode(name, CHATS)
+    assert "pixel_values" not in inputs
+    losses = step(backbone, inputs, labels)
+    found = gradients(backbone)
+    assert set(found) == set(backbone.trainable_names())
+    vision = {f"model.{key}" for kind in ("vision", "projector") for key in parts(backbone.causal)[kind]}
+    assert not any(found[key].any() for key in vision & set(found))
+    blind = make(name, freeze_vision=True, freeze_projector=True)
+    torch.testing.assert_close(step(blind, inputs, labels), losses)
+    assert not blind._must_run_tower()
+
+
+def test_rows_with_and_without_images_share_a_batch():
+    rows = [*two_rows(), Row("No picture."), Row("Two.", pictures=two_rows()[0].pictures * 2)]
+    for name in ("qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava"):
+        inputs, labels = encode(name, rows)
+        losses = step(make(name), inputs, labels)
+        alone = [step(make(name), *encode(name, [row])) for row in rows]
+        torch.testing.assert_close(losses, torch.cat(alone), rtol=1e-4, atol=1e-4)
+
+
+def test_a_saved_adapter_is_taken_up_again(tmp_path):
+    inputs, labels = encode("qwen2-vl", two_rows())
+    backbone = make("qwen2-vl", adapter=LoRA(rank=2))
+    with torch.no_grad():
+        for name in backbone.trainable_names():
+            torch.nn.init.normal_(backbone.get_parameter(name), std=0.1)
+    backbone.save_pretrained(tmp_path)
+    assert not (tmp_path / "model.safetensors").exists()
+    again = make("qwen2-vl", adapter=LoRA(rank=2, weights=str(tmp_path)))
+    torch.testing.assert_close(step(again, inputs, labels), step(backbone, inputs, labels))
+    with pytest.raises(ValueError, match=r"(?s)does not fit.*of another shape"):
+        make("qwen2-vl", adapter=LoRA(rank=3, weights=str(tmp_path)))
+    with pytest.raises(ValueError, match=r"(?s)does not fit.*missing \(\d+\).*visual.*"):
+        make("qwen2-vl", adapter=LoRA(rank=2, vision=True, weights=str(tmp_path)))
+    with pytest.raises(ValueError, match=r"(?s)does not fit.*unexpected \(\d+\).*mlp"):
+        make("qwen2-vl", adapter=LoRA(rank=2, target_modules=["q_proj"], weights=str(tmp_path)))
+    with pytest.raises(ValueError, match="there is no adapter_model.safetensors"):
+        make("qwen2-vl", adapter=LoRA(weights=str(tmp_path / "nowhere")))
+
+
+def test_trained_weights_alone_restore_a_model():
+    inputs, labels = encode("llava", two_rows())
+    backbone = make("llava", freeze_vision=True)
+    with torch.no_grad():
+        for name in backbone.trainable_names():
+            backbone.get_parameter(name).mul_(1.5)
+    state = {name: backbone.get_parameter(name).detach().clone() for name in backbone.trainable_names()}
+    fresh = make("llava", freeze_vision=True)
+    load_trained(fresh, state)
+    torch.testing.assert_close(step(fresh, inputs, labels), step(backbone, inputs, labels))
+
+    name, weight = state.popitem()
+    state["model.old_name.weight"] = weight
+    untouched = make("llava", freeze_vision=True)
+    before = {key: value.clone() for key, value in untouched.state_dict().items()}
+    with pytest.raises(ValueError, match=rf"(?s)missing \(1\): {name}.*unexpected \(1\): model.old_name.weight"):
+        load_trained(untouched, state)
+    torch.testing.assert_close(dict(untouched.state_dict()), before)
+
+
+def test_a_text_model_with_the_vision_class_or_without_parts_is_refused():
+    with pytest.raises(ValueError, match="is not the class for it"):
+        VisionLanguageBackbone("tiny:qwen2").load()
+    with pytest.raises(ValueError, match="is not the class for it"):
+        LanguageBackbone("tiny:llava").load()

@@ -1,0 +1,140 @@
+import pytest
+import torch
+
+from datamodules.collate import TooLong
+from datamodules.images import BadSample
+from datamodules.loading import BatchBuilder, NumericLoader
+from datamodules.sampling import MicroBatchSampler
+from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample
+
+
+class Numbers:
+    """Sample i of epoch e answers with i + 1 tokens; the bad ones cannot be read."""
+
+    def __init__(self, size, bad=()):
+        self.size, self.bad = size, set(bad)
+
+    def __len__(self):
+        return self.size
+
+    def example(self, key):
+        if key.index in self.bad:
+            raise BadSample(f"row {key.index} is broken")
+        return NumericExample(id=f"{key.epoch}-{key.index}", prompt="", answer=str(key.index))
+
+
+class CountingCollator:
+    """Labels a row with `answer + 1` times its answer; rows above `max_length` are too long."""
+
+    def __init__(self, max_length=100):
+        self.max_length = max_length
+
+    def __call__(self, examples, counted, *, generation=False):
+        long = {
+            row: f"sample {example.id} is long"
+            for row, example in enumerate(examples)
+            if int(example.answer) > self.max_length
+        }
+        if long:
+            raise TooLong(long)
+        labels = torch.full((len(examples), 40), IGNORE_INDEX)
+        for row, example in enumerate(examples):
+            if counted[row]:
+                labels[row, 1 : 2 + int(example.answer)] = int(example.answer)
+        return Batch(inputs={"input_ids": labels}, labels=labels, examples=list(examples), counted=list(counted))
+
+
+def make(size=10, batch_size=2, *, window=2, bad=(), max_length=100, train=True, workers=0, share=0.5):
+    builder = BatchBuilder(Numbers(size, bad), size, CountingCollator(max_length), replace_bad=train)
+    sampler = MicroBatchSampler(size, batch_size, seed=5, shuffle=train)
+    return NumericLoader(builder, sampler, window=window if train else 0, num_workers=workers, max_bad_share=share)
+
+
+def ids(batches):
+    return [[example.id for example in batch.examples] for batch in batches]
+
+
+def test_each_micro_batch_knows_the_targets_of_its_whole_window():
+    batches = list(make(size=10, batch_size=2, window=2))
+    assert [batch.window_end for batch in batches] == [False, True, False, True, True]
+    for window in (batches[:2], batches[2:4], batches[4:]):
+        expected = sorted(
+            int(example.answer)
+            for batch in window
+            for example in batch.examples
+            for _ in range(int(example.answer) + 1)
+        )
+        for batch in window:
+            assert sorted(batch.window_targets.tolist()) == expected
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("stop", [2, 4, 5, 6, 9])
+def test_a_loader_goes_on_exactly_where_its_saved_state_stands(workers, stop):
+    whole = make(workers=workers)
+    expected = ids(batch for _ in range(3) for batch in whole)
+    first = make(workers=workers)
+    seen = []
+    state = None
+    for _ in range(3):
+        for batch in first:
+            seen.append([example.id for example in batch.examples])
+            if len(seen) == stop:
+                state = first.state_dict()
+        if state:
+            break
+    # A stop inside a window goes back to the window's start: its gradient was lost with the process.
+    done = {2: 2, 4: 4, 5: 5, 6: 5, 9: 9}[stop]
+    second = make(workers=workers)
+    second.load_state_dict(state)
+    rest = []
+    while len(rest) < len(expected) - done:
+        rest += ids(second)
+    assert rest == expected[done:]
+
+
+def test_a_state_of_other_settings_is_refused():
+    with pytest.raises(ValueError, match=r"5 micro-batches per epoch and process, now there are 3"):
+        make(batch_size=4).load_state_dict(make(batch_size=2).state_dict())
+
+
+def test_evaluation_is_the_same_each_time():
+    loader = make(size=5, train=False)
+    assert ids(loader) == ids(loader) == [["0-0", "0-1"], ["0-2", "0-3"], ["0-4", "0-0"]]
+    assert [batch.counted for batch in loader][-1] == [True, False]
+
+
+def test_a_bad_training_sample_is_replaced_by_its_neighbour(caplog):
+    batches = list(make(size=10, batch_size=5, bad=[3], share=0.5))
+    answers = [int(example.answer) for batch in batches for example in batch.examples]
+    assert sorted(answers) == [0, 1, 2, 4, 4, 5, 6, 7, 8, 9]
+    assert all(all(batch.counted) for batch in batches)
+    assert [reason for batch in batches for reason in batch.skipped] == ["row 3 is broken"]
+    assert caplog.text.count("row 3 is broken") == 1
+
+
+def test_a_bad_evaluation_sample_does_not_count_and_nothing_counts_twice():
+    batches = list(make(size=10, batch_size=5, bad=[3], train=False, share=0.5))
+    counted = [
+        int(example.answer)
+        for batch in batches
+        for example, counts in zip(batch.examples, batch.counted, strict=True)
+        if counts
+    ]
+    assert sorted(counted) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_a_sample_over_max_length_is_skipped_and_named():
+    batches = list(make(size=10, batch_size=5, max_length=8, share=0.5))
+    assert [reason for batch in batches for reason in batch.skipped] == ["sample 0-9 is long"]
+    assert all(int(example.answer) <= 8 for batch in batches for example in batch.examples)
+
+
+def test_too_many_bad_samples_stop_the_run_with_a_list():
+    with pytest.raises(RuntimeError, match=r"max_bad_share=0.1 allows:\n(  row \d+ is broken\n){5}Mend the data"):
+        list(make(size=40, batch_size=5, bad=range(10), train=False, share=0.1))
+
+
+def test_nothing_but_bad_samples_stops_the_run():
+    with pytest.raises(RuntimeError, match=r"100 samples in a row could not be used.*row 0 is broken"):
+        list(make(size=1, batch_size=1, bad=[0]))

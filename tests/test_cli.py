@@ -1,0 +1,142 @@
+"""Every experiment file, and the command line's own rules, through the real command line in this process."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from smmd_lightning.cli import SMMDCLI, main, with_checkpoint
+from smmd_lightning.module import SMMDModule
+
+ROOT = Path(__file__).parent.parent
+EXPERIMENTS = sorted((ROOT / "configs" / "experiment").rglob("*.yaml"))
+QUICKSTART = str(ROOT / "configs" / "experiment" / "quickstart.yaml")
+SMALL = [
+    "--trainer.max_steps=2",
+    "--trainer.val_check_interval=2",
+    "--trainer.limit_val_batches=1",
+    "--trainer.enable_progress_bar=false",
+    "--trainer.enable_model_summary=false",
+    "--data.init_args.limit=8",
+    "--data.init_args.batch_size=2",
+    "--data.init_args.num_workers=0",
+]
+
+
+def is_tiny(file: Path) -> bool:
+    backbone = file.parent / yaml.safe_load(file.read_text())["model"]["backbone"]
+    return yaml.safe_load(backbone.read_text())["init_args"]["path"].startswith("tiny:")
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("file", [file for file in EXPERIMENTS if is_tiny(file)], ids=lambda file: file.stem)
+def test_tiny_experiments_train_and_evaluate(file, tmp_path):
+    run = tmp_path / "run"
+    common = ["--config", str(file), "--run_dir", str(run), *SMALL]
+    main(["fit", *common])
+    assert (run / "config.yaml").exists()
+    last = run / "checkpoints" / "last.ckpt"
+    main(["test", *common, "--ckpt_path", str(last), "--trainer.limit_test_batches=2"])
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert "test/exact_match" in metrics
+    rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
+    assert rows
+    assert {"id", "prompt", "truth", "raw", "parsed", "error"} <= set(rows[0])
+
+
+@pytest.mark.parametrize("file", [file for file in EXPERIMENTS if not is_tiny(file)], ids=lambda file: file.stem)
+def test_real_experiments_are_built_as_far_as_that_goes_without_weights(file):
+    text = yaml.safe_load(file.read_text())
+    assert text["run_dir"] == f"runs/{file.stem}"
+    cpu = ["--trainer.accelerator=cpu", "--trainer.devices=1", "--trainer.precision=32-true"]
+    if "strategy" in text["trainer"]:
+        cpu.append("--trainer.strategy=auto")
+    cli = main(["fit", "--config", str(file), *cpu], run=False)
+    assert cli.datamodule.processor_path == cli.model.backbone.path
+    assert cli.datamodule.seed == 1
+    assert not cli.model.backbone.loaded
+
+
+def run_small(run, *more, command="fit"):
+    return main([command, "--config", QUICKSTART, "--run_dir", str(run), *SMALL, *more])
+
+
+def test_a_second_run_in_the_same_folder_is_refused_and_says_what_to_do(tmp_path):
+    run_small(tmp_path / "run")
+    with pytest.raises(RuntimeError, match=r"already holds a run.*--ckpt_path .*last.ckpt.*--run_dir"):
+        run_small(tmp_path / "run")
+
+
+def test_resume_auto_starts_fresh_and_then_goes_on(tmp_path):
+    resume = "--resume=auto"
+    assert run_small(tmp_path / "run", resume).trainer.global_step == 2
+    cli = run_small(tmp_path / "run", resume, "--trainer.max_steps=4")
+    assert cli.trainer.global_step == 4
+    assert cli.trainer.ckpt_path.endswith("last.ckpt")
+
+
+def test_checkpoints_load_without_code_and_by_path_alone(tmp_path):
+    cli = run_small(tmp_path / "run")
+    path = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    checkpoint = torch.load(path, weights_only=True)
+    assert not any("index_V" in name or "coupling" in name for name in checkpoint["state_dict"])
+    loaded = SMMDModule.load_from_checkpoint(path)
+    assert loaded.objective.loss_weight == cli.model.objective.loss_weight
+    for name, value in cli.model.state_dict().items():
+        torch.testing.assert_close(loaded.state_dict()[name], value)
+
+
+def test_the_command_line_beats_the_settings_of_a_checkpoint(tmp_path):
+    run_small(tmp_path / "run", "--model.loss_weight=0.25", "--model.max_new_tokens=7")
+    path = str(tmp_path / "run" / "checkpoints" / "last.ckpt")
+    again = run_small(tmp_path / "other", "--ckpt_path", path, "--model.loss_weight=0.75", "--trainer.max_steps=3")
+    assert again.model.objective.loss_weight == 0.75
+    data = tmp_path / "data.yaml"
+    whole = yaml.safe_load(Path(QUICKSTART).read_text())
+    shutil.copy(ROOT / "configs" / "data" / "clock_plain.yaml", data)
+    only = ["--data", str(data), "--run_dir", str(tmp_path / "third"), "--trainer.accelerator=cpu", *SMALL]
+    cli = main(["test", "--ckpt_path", path, *only, "--trainer.limit_test_batches=1"])
+    assert cli.model.objective.loss_weight == 0.25  # nothing was said, so the checkpoint's settings hold
+    assert cli.model.max_new_tokens == 7
+    assert whole["model"]["loss_weight"] != 0.25
+
+
+def test_settings_of_a_checkpoint_come_first(tmp_path):
+    path = tmp_path / "a.ckpt"
+    torch.save({"hyper_parameters": {"loss_weight": 0.5, "_instantiator": "x"}}, path)
+    assert with_checkpoint(["test", "--config", "c.yaml", f"--ckpt_path={path}"]) == [
+        "test",
+        '--model={"loss_weight": 0.5}',
+        "--config",
+        "c.yaml",
+        f"--ckpt_path={path}",
+    ]
+    assert with_checkpoint(["fit", "--ckpt_path", "last"]) == ["fit", "--ckpt_path", "last"]
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("--model.backbone.init_args.pth=x", "pth"),
+        ("--model.numeric_loss=NoSuchLoss", "NoSuchLoss"),
+        ("--data.init_args.batch_size=many", "batch_size"),
+    ],
+)
+def test_unknown_names_and_wrong_types_stop_before_anything_is_built(argument, message, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_small(tmp_path / "run", argument)
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_processor_follows_the_backbone(tmp_path):
+    cli = main(["fit", "--config", QUICKSTART, "--model.backbone.init_args.path=tiny:llava"], run=False)
+    assert isinstance(cli, SMMDCLI)
+    assert cli.datamodule.processor_path == "tiny:llava"

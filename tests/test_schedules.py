@@ -1,0 +1,38 @@
+import pytest
+import torch
+
+from smmd_lightning.schedules import WarmupDecay
+
+
+def rates(steps, **settings):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2.0)
+    schedule = WarmupDecay(optimizer, **settings)
+    seen = []
+    for _ in range(steps):
+        seen.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return seen
+
+
+def test_rises_in_a_line_and_falls_to_the_floor():
+    seen = rates(11, warmup_steps=3, decay="linear", floor=0.25, total_steps=7)
+    assert seen == pytest.approx([0.5, 1.0, 1.5, 2.0, 1.625, 1.25, 0.875, 0.5, 0.5, 0.5, 0.5])
+
+
+def test_a_cosine_is_half_way_in_the_middle():
+    seen = rates(5, warmup_steps=0, decay="cosine", total_steps=4)
+    assert seen == pytest.approx([2.0, 2 * 0.8535534, 1.0, 2 * 0.1464466, 0.0], abs=1e-6)
+
+
+def test_constant_stays_up():
+    assert rates(6, warmup_steps=1, decay="constant", total_steps=3) == pytest.approx([1.0, 2, 2, 2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"warmup_steps": -1}, "got -1"), ({"floor": 2.0}, "got 2.0"), ({"decay": "steps"}, "got 'steps'")],
+)
+def test_impossible_settings_are_named(settings, message):
+    with pytest.raises(ValueError, match=message):
+        rates(1, **settings)
