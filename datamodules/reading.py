@@ -56,8 +56,11 @@ def read_table(
     if not path.stat().st_size:
         raise ValueError(f"{path}: the file is empty")
     try:
-        options = _csv_options(path) if kind == "csv" else {"field": field} if kind == "json" else {}
-        rows = getattr(datasets.Dataset, f"from_{kind}")(str(path), cache_dir=cache_dir, **options)
+        options = _csv_options(path) if kind == "csv" else {}
+        if field is not None:
+            rows = _nested_rows(path, field)
+        else:
+            rows = getattr(datasets.Dataset, f"from_{kind}")(str(path), cache_dir=cache_dir, **options)
     except Exception as error:  # datasets, pandas and pyarrow each have their own
         detail = _broken_line(path) or f"{type(error.__cause__ or error).__name__}: {error.__cause__ or error}"
         raise ValueError(f"{path}: cannot be read as {kind}: {detail}") from error
@@ -117,6 +120,21 @@ def read_hub(
         raise ValueError(f"data set {name!r}, split {split!r}: no rows")
     table.require(required)
     return table
+
+
+def _nested_rows(path: Path, field: str) -> Dataset:
+    """Rows under a key of one JSON object. Columns that mix numbers and text, as PlotQA's answers, become text."""
+    import datasets
+
+    whole = json.loads(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(whole, dict) or not isinstance(whole.get(field), list):
+        raise ValueError(f"there is no list under the key {field!r}")
+    columns: dict[str, list[Any]] = {name: [] for row in whole[field] for name in row}
+    for name, cells in columns.items():
+        cells += [row.get(name) for row in whole[field]]
+        if len({type(cell) for cell in cells if cell is not None}) > 1:
+            cells[:] = [cell if isinstance(cell, str | None) else json.dumps(cell) for cell in cells]
+    return datasets.Dataset.from_dict(columns)
 
 
 def _csv_options(path: Path) -> dict[str, Any]:

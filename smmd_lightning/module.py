@@ -8,12 +8,14 @@ Shape legend: B rows, T positions, S supervised positions of an accumulation win
 
 from __future__ import annotations
 
+import logging
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
+from lightning.pytorch.core.mixins.hparams_mixin import _given_hyperparameters
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -26,6 +28,8 @@ from smmd_lightning.processors import load_processor
 from smmd_lightning.settings import describe
 from smmd_lightning.strategies import FSDP2Strategy
 from smmd_lightning.types import Batch, LossOutput, VocabularyOptions
+
+log = logging.getLogger(__name__)
 
 
 class SMMDModule(LightningModule):
@@ -238,13 +242,18 @@ class SMMDModule(LightningModule):
             )
         return super().load_state_dict(state_dict, strict=False, assign=assign)
 
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
+        if not self.hparams:
+            self.save_hyperparameters(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), logger=False)
+
     def _keep_settings(self, numeric_loss: NumericLoss | None) -> None:
         """Keeps plain settings for checkpoints: LightningCLI's own config, or the same made of the objects given."""
-        self.save_hyperparameters(ignore=["backbone", "numeric_loss", "optimizer", "lr_scheduler"], logger=False)
-        if "_instantiator" in self.hparams:
+        if _given_hyperparameters.get() is not None:  # built by LightningCLI
+            self.save_hyperparameters(logger=False)
             return
-        self.save_hyperparameters(
-            {
+        try:
+            settings = {
                 "backbone": describe(self.backbone),
                 "numeric_loss": describe(numeric_loss),
                 "loss_weight": self.objective.loss_weight,
@@ -255,9 +264,11 @@ class SMMDModule(LightningModule):
                 "watch": self.watch,
                 "save_trained_only": self.save_trained_only,
                 "_instantiator": "lightning.pytorch.cli.instantiate_module",
-            },
-            logger=False,
-        )
+            }
+        except ValueError as error:  # also while a checkpoint is being loaded, which brings its settings itself
+            log.info("Checkpoints will hold no settings: %s", error)
+        else:
+            self.save_hyperparameters(settings, logger=False)
 
 
 class _Window:

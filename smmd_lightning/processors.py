@@ -29,7 +29,7 @@ def load_processor(
         path: The model, as `Backbone` takes it.
         trust_remote_code: Run Python code that comes with the model.
         revision: Branch, tag or commit on the hub.
-        options: Settings of the image processor that replace those in the files (`min_pixels`, `max_pixels`, `size`, …).
+        options: Settings of the image processor that replace those in its files (`max_pixels`, `size`, …).
 
     Returns:
         A transformers processor or tokenizer, whose pad token is set (see `set_pad_token`).

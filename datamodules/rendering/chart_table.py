@@ -181,6 +181,9 @@ def sample_table(rng: np.random.Generator, kind: str, printed: bool = False) -> 
         lowest = 0.25 if kind == "stacked_bar" and printed else 0.12
         walk = over_time and dice.chance(0.7)
         columns = [_column(dice, count, steps, grain, walk, lowest) for _ in range(wanted)]
+    if kind == "scatter" and len(columns) > 1:  # no point hides another
+        low = Decimal("0.2") * steps * grain
+        columns[1] = [b if b != a else a + low if a < 2 * low else a - low for a, b in zip(*columns, strict=True)]
     choices = [names for key in topic.series if len(names := _SERIES[key]) >= len(columns)] or [_SERIES["region"]]
     names = (measure,) if len(columns) == 1 else dice.pick(choices)
     if kind == "scatter" and len(columns) > 1:

@@ -82,7 +82,7 @@ def _bars(page: Page) -> None:
             width, top = axes.step * share, axes.height(series.values[place])
             page.canvas.rectangle(left, top, left + width * 0.96, axes.bottom, _colour(style, table, number, place))
             if style.printed:
-                _print_above(page, left + width / 2, top, series.values[place], width + 2)
+                _print_above(page, left + width / 2, top, series.values[place], width)
     axes.baseline(page)
 
 

@@ -6,8 +6,8 @@ every name must fit, or the error lists those that do not.
 
 One real example::
 
-    >>> LoRA(rank=8, target_modules=["q_proj", "v_proj"])
-    LoRA(rank=8, alpha=32.0, dropout=0.0, target_modules=['q_proj', 'v_proj'], vision=False, also_train=[], weights=None)
+    >>> LoRA(rank=8, target_modules=["q_proj", "v_proj"]).vision
+    False
 """
 
 from __future__ import annotations

@@ -15,11 +15,9 @@ One real example, a tiny Llama that is written to the cache, loaded and asked fo
 
 from __future__ import annotations
 
-import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,22 +26,16 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from smmd_lightning.backbones.adapters import LoRA, freeze_matching
+from smmd_lightning.backbones.heads import adjust_logits, evaluating, why_not_split
 from smmd_lightning.types import IGNORE_INDEX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from transformers import PretrainedConfig, PreTrainedModel
-
-log = logging.getLogger(__name__)
 
 Score = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
 """`(logits_SV, targets_S) -> outputs`, each output with S first: a loss that treats every position by itself."""
 
 DTypeName = Literal["auto", "float32", "bfloat16", "float16"]
-
-HEAD_TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 5e-3}
-"""Largest relative difference (of norms) between `head(encode(x))` and the model's own logits, by dtype."""
 
 
 class Backbone(nn.Module, ABC):
@@ -187,35 +179,21 @@ class Backbone(nn.Module, ABC):
         """
         from smmd_lightning.processors import load_processor
 
-        self.model.save_pretrained(folder, **({} if state_dict is None else {"state_dict": state_dict}))
-        load_processor(
-            self.path, revision=self.revision, trust_remote_code=self.trust_remote_code
-        ).save_pretrained(folder)
+        model: Any = self.model
+        model.save_pretrained(folder, **({} if state_dict is None else {"state_dict": state_dict}))
+        load_processor(self.path, revision=self.revision, trust_remote_code=self.trust_remote_code).save_pretrained(
+            folder
+        )
 
-    @torch.no_grad()
     def _check_head(self) -> None:
-        """Compares `head(encode(x))` with the model's own logits; a model that differs runs its own forward."""
-        from smmd_lightning.backbones.loading import runnable_here, special_ids
-
-        causal = self.causal
-        with evaluating(self), runnable_here(causal):
-            special = special_ids(self.config)
-            plain = [token for token in range(3, self.head_rows) if token not in special][:4]
-            inputs = {"input_ids": torch.tensor([plain], device=causal.device)}
-            own_TV = causal(**inputs, use_cache=False).logits[0].float()
-            try:
-                ours_TV = self.head(self.encode(inputs)[0]).float()
-            except (AttributeError, RuntimeError, TypeError) as error:
-                reason = f"it cannot be split ({type(error).__name__}: {error})"
-            else:
-                difference = float((ours_TV - own_TV).norm() / own_TV.norm().clamp_min(1e-12))
-                if difference <= HEAD_TOLERANCE.get(causal.dtype, 1e-4):
-                    return
-                reason = f"its logits differ from head(encode(x)) by {difference:.2g} (relative)"
+        """Lets a model that cannot be split at its head run its own forward, with a warning that names it."""
+        reason = why_not_split(self)
+        if reason is None:
+            return
         self._head_is_separate = False
         warnings.warn(
-            f"{type(causal).__name__} ({self.path}) runs its own forward and makes logits at every position, which "
-            f"costs memory: {reason}",
+            f"{type(self.causal).__name__} ({self.path}) runs its own forward and makes logits at every position, "
+            f"which costs memory: {reason}",
             stacklevel=3,
         )
 
@@ -239,15 +217,8 @@ class Backbone(nn.Module, ABC):
         """Turns hidden states into logits (S, V), with the scaling and soft-capping that the architecture has."""
         if not self._head_is_separate:
             return hidden_SD
-        logits_SV: Tensor = self.causal.get_output_embeddings()(hidden_SD)
-        config = self.config.get_text_config()
-        if (scale := getattr(config, "logit_scale", None)) is not None:  # Cohere
-            logits_SV = logits_SV * scale
-        if (divisor := getattr(config, "logits_scaling", None)) is not None:  # Granite
-            logits_SV = logits_SV / divisor
-        if (cap := getattr(config, "final_logit_softcapping", None)) is not None:  # Gemma 2 and later
-            logits_SV = cap * torch.tanh(logits_SV / cap)
-        return logits_SV
+        causal: Any = self.causal
+        return adjust_logits(causal.get_output_embeddings()(hidden_SD), self.config.get_text_config())
 
     def forward(self, inputs: dict[str, Tensor], labels: Tensor, score: Score) -> tuple[Tensor, ...]:
         """Scores the supervised positions.
@@ -305,17 +276,6 @@ class Backbone(nn.Module, ABC):
         generation = {key: options.pop(key) for key in list(options) if hasattr(config, key)}
         config.update(**generation)
         with evaluating(self):
-            tokens: Any = self.causal.generate(**inputs, generation_config=config, **options)
+            causal: Any = self.causal
+            tokens: Tensor = causal.generate(**inputs, generation_config=config, **options)
         return tokens[:, inputs["input_ids"].shape[1] :]
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """Puts a module into evaluation mode and every part back into its own mode afterwards."""
-    training = [part for part in module.modules() if part.training]
-    module.eval()
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,10 +66,9 @@ def build(backbone: Backbone) -> PreTrainedModel:
         trust_remote_code=backbone.trust_remote_code,
     )
     if model.can_generate():
-        try:
-            model.generation_config = GenerationConfig.from_pretrained(folder, revision=backbone.revision)
-        except OSError:
-            pass  # the folder has none; the one made from the model's configuration stays
+        # Where the folder has none, the one made from the model's configuration stays.
+        with suppress(OSError):
+            model.generation_config = GenerationConfig.from_pretrained(folder, revision=backbone.revision or "main")
     return model
 
 

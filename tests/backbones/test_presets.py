@@ -30,7 +30,7 @@ def test_from_chat_to_reloaded_logits(name, tmp_path):
     again = type(backbone)(str(tmp_path))
     again.load()
     with torch.no_grad():
-        torch.testing.assert_close(again.model.eval()(**inputs).logits, backbone.model.eval()(**inputs).logits, rtol=0, atol=0)
+        assert torch.equal(again.model.eval()(**inputs).logits, backbone.model.eval()(**inputs).logits)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -73,7 +73,7 @@ def test_an_own_preset_is_a_row_of_numbers(tmp_path):
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
-    [({"image_size": 60}, "multiple of 16"), ({"hidden": 60}, "twice the heads"), ({"vision_hidden": 72}, "four times")],
+    [({"image_size": 60}, "multiple of 16"), ({"hidden": 60}, "twice the"), ({"vision_hidden": 72}, "four times")],
 )
 def test_sizes_that_do_not_fit_are_refused(sizes, message):
     with pytest.raises(ValueError, match=message):

@@ -6,7 +6,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from tiny_chats import Row, cross_entropies, encode, make, two_rows
 
-pytestmark = pytest.mark.distributed
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(180)]
 CHATS = [[Row("What time is it?")], two_rows()[:1]]
 NAMES = ("qwen3-vl", "llava")
 

@@ -184,15 +184,11 @@ def test_every_kind_of_file_with_other_column_names(tmp_path: Path, kind: str) -
     [("hour", 25), ("hour", -1), ("hour", None), ("hour", "noon"), ("hour", True), ("hour", [3]),
      ("minute", 75), ("minute", float("nan")), ("minute", 5.5), ("second", 60)],
 )  # fmt: skip
-def test_an_impossible_value_names_file_row_column_and_value(
-    tmp_path: Path, cell: str, value: object
-) -> None:
+def test_an_impossible_value_names_file_row_column_and_value(tmp_path: Path, cell: str, value: object) -> None:
     good = {"image": "a.png", "hour": 3, "minute": 5, "second": 1}
     source = FileClocks(write_rows(tmp_path, [good, {**good, cell: value}]), "train")
     assert source.example(key(0)).answer == "03:05"
-    with pytest.raises(
-        BadSample, match=rf"labels\.jsonl: row 2, column '{cell}': .* is not a whole number"
-    ) as info:
+    with pytest.raises(BadSample, match=rf"labels\.jsonl: row 2, column '{cell}': .* is not a whole number") as info:
         source.example(key(1))
     assert repr(value) in str(info.value)
 
@@ -204,9 +200,7 @@ def test_numbers_as_text_and_whole_floats_are_read(tmp_path: Path) -> None:
     ]
     source = FileClocks(write_rows(tmp_path, rows), "train")
     assert [source.example(key(i)).answer for i in range(2)] == ["03:05", "04:06"]
-    floats = FileClocks(
-        write_rows(tmp_path, [{"image": "a.png", "hour": 3.0, "minute": 5}], "f.jsonl"), "train"
-    )
+    floats = FileClocks(write_rows(tmp_path, [{"image": "a.png", "hour": 3.0, "minute": 5}], "f.jsonl"), "train")
     assert floats.example(key(0)).answer == "03:05"
 
 
@@ -220,9 +214,7 @@ def test_a_missing_second_matters_only_where_it_is_asked_for(tmp_path: Path) -> 
     with pytest.raises(BadSample, match="row 2, column 'second': empty"):
         FileClocks(path, "train", answer_format="HH:MM:SS").example(key(1))
     without = write_rows(tmp_path, [{"image": "a.png", "hour": 3, "minute": 5}], "without.jsonl")
-    with pytest.raises(
-        ValueError, match=r"without\.jsonl: no column 'second'; the columns are 'image', 'hour'"
-    ):
+    with pytest.raises(ValueError, match=r"without\.jsonl: no column 'second'; the columns are 'image', 'hour'"):
         FileClocks(without, "train", answer_format="HH:MM:SS")
 
 
@@ -270,9 +262,7 @@ def test_bad_pictures_are_bad_samples_and_escapes_stop(tmp_path: Path) -> None:
             source.example(key(index))
         assert not isinstance(info.value, BadSample)
     with pytest.raises(BadSample, match="min_side"):
-        FileClocks(write_rows(folder, ROWS, "ok.jsonl"), "val", limits=ImageLimits(min_side=64)).example(
-            key(0)
-        )
+        FileClocks(write_rows(folder, ROWS, "ok.jsonl"), "val", limits=ImageLimits(min_side=64)).example(key(0))
 
 
 def test_one_file_is_dealt_out_by_picture_whatever_the_order(tmp_path: Path) -> None:
@@ -300,9 +290,7 @@ def test_a_local_image_folder_reads_like_a_hub_data_set(tmp_path: Path) -> None:
         folder = tmp_path / "set" / split
         folder.mkdir(parents=True)
         (folder / "one.png").write_bytes(png(colour))
-        (folder / "metadata.jsonl").write_text(
-            json.dumps({"file_name": "one.png", "hour": 4, "minute": 44}) + "\n"
-        )
+        (folder / "metadata.jsonl").write_text(json.dumps({"file_name": "one.png", "hour": 4, "minute": 44}) + "\n")
     source = HubClocks(str(tmp_path / "set"), "test")
     example = source.example(key(0))
     assert (len(source), example.answer) == (1, "04:44")
@@ -348,9 +336,7 @@ def test_an_unknown_hub_name_says_what_was_asked_for(monkeypatch: pytest.MonkeyP
 
 # Real clocks
 
-needs_real = pytest.mark.skipif(
-    not REAL.is_dir(), reason="no real clocks in ../shared/real beside the checkout"
-)
+needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no real clocks in ../shared/real beside the checkout")
 
 
 @needs_real

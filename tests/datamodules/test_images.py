@@ -82,9 +82,7 @@ def test_sixteen_bit_grey_is_scaled_not_clipped() -> None:
     assert [image.getpixel((x, 0))[0] for x in range(2)] == [255, 100]
 
 
-@pytest.mark.parametrize(
-    ("values", "grey"), [((0.0, 0.5, 1.0), (0, 128, 255)), ((0.0, 50.0, 200.0), (0, 50, 200))]
-)
+@pytest.mark.parametrize(("values", "grey"), [((0.0, 0.5, 1.0), (0, 128, 255)), ((0.0, 50.0, 200.0), (0, 50, 200))])
 def test_floating_point_grey(values: tuple[float, ...], grey: tuple[int, ...]) -> None:
     image = load_image(encoded(Image.fromarray(np.array([values, values], dtype=np.float32)), "TIFF"))
     assert tuple(image.getpixel((x, 0))[0] for x in range(3)) == grey
@@ -128,9 +126,7 @@ def test_first_frame_of_an_animation() -> None:
 
 def test_huge_images_are_refused_from_the_header_alone(tmp_path: Path) -> None:
     path = tmp_path / "huge.png"
-    path.write_bytes(
-        png_header(20000, 10000)
-    )  # its pixel data are garbage: decoding would say something else
+    path.write_bytes(png_header(20000, 10000))  # its pixel data are garbage: decoding would say something else
     with pytest.raises(BadSample, match=r"huge\.png.*(200,?000,?000|limit)"):
         load_image(path)
     path.write_bytes(png_header(9000, 8000))

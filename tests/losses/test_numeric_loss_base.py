@@ -37,9 +37,7 @@ def test_from_logits_is_the_mean_over_the_numeric_positions_alone(loss):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(2, 5, 20, generator=generator)
     labels = torch.tensor([[1, 3, 15, -100, 9], [-100, -100, 2, 12, 0]])  # numeric: 3, 9, 12
-    expected = loss(
-        torch.stack([logits[0, 0, 3:13], logits[0, 3, 3:13], logits[1, 2, 3:13]]), torch.tensor([0, 6, 9])
-    )
+    expected = loss(torch.stack([logits[0, 0, 3:13], logits[0, 3, 3:13], logits[1, 2, 3:13]]), torch.tensor([0, 6, 9]))
     torch.testing.assert_close(loss.from_logits(logits, labels), expected.mean())
     logits[:, :, 13:] += 100  # what other tokens get is not its business
     torch.testing.assert_close(loss.from_logits(logits, labels), expected.mean())

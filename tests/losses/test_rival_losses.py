@@ -27,9 +27,7 @@ DIGITS = NumericVocabulary(range(10), range(10))
 def at(*columns: int, rows: list[int] | None = None, logits: torch.Tensor | None = None) -> NumericPositions:
     """Positions in one row (or in `rows`); with logits, of a model whose head knows these tokens alone."""
     row = torch.tensor(rows or [0] * len(columns))
-    return NumericPositions(
-        row, torch.tensor(columns), None if logits is None else logits.detach().logsumexp(1)
-    )
+    return NumericPositions(row, torch.tensor(columns), None if logits is None else logits.detach().logsumexp(1))
 
 
 def random_logits(*shape: int) -> torch.Tensor:
@@ -80,9 +78,7 @@ def test_predicting_the_soft_target_costs_nothing_and_certainty_something(make):
     loss = make().bind(DIGITS)
     target = torch.arange(10)
     logits = loss.soft_target_NN.clamp(min=1e-30).log()
-    torch.testing.assert_close(
-        loss(logits, target, at(*range(10), logits=logits)), torch.zeros(10), atol=1e-6, rtol=0
-    )
+    torch.testing.assert_close(loss(logits, target, at(*range(10), logits=logits)), torch.zeros(10), atol=1e-6, rtol=0)
     sure = 30 * torch.eye(10)
     assert (loss(sure, target, at(*range(10), logits=sure)) > 0.5).all()
 
@@ -93,9 +89,7 @@ def test_gradient_in_float64(name):
     loss = make().bind(DIGITS)
     target = torch.tensor([3, 0, 9, 4])
     positions = at(0, 1, 2, 7, logits=random_logits(4, 10) + 1)
-    assert torch.autograd.gradcheck(
-        lambda z: loss(z, target, positions), random_logits(4, 10).requires_grad_()
-    )
+    assert torch.autograd.gradcheck(lambda z: loss(z, target, positions), random_logits(4, 10).requires_grad_())
 
 
 @every_loss
@@ -188,9 +182,7 @@ def ntil_looped(logits, targets, numbers, growth=0.2, relative=0.2, magnitude=0.
     for members in numbers:
         x = sum(int(logits[k].argmax()) * 10 ** (len(members) - 1 - i) for i, k in enumerate(members))
         y = sum(targets[k] * 10 ** (len(members) - 1 - i) for i, k in enumerate(members))
-        whole = relative * abs(x - y) / (max(x, y) + 1) + magnitude * math.log(
-            (max(x, y) + 1) / (min(x, y) + 1)
-        )
+        whole = relative * abs(x - y) / (max(x, y) + 1) + magnitude * math.log((max(x, y) + 1) / (min(x, y) + 1))
         for i, k in enumerate(members):
             p = logits[k].softmax(0)
             emd = sum(p[j].item() * abs(j - targets[k]) for j in range(10))
@@ -274,9 +266,7 @@ def test_dist2_equals_the_formula_written_as_loops(whole_head):
     got = loss.from_logits(head, torch.tensor([[0, 1, 2, 3, 4]]), shift=False)
     total = 0.0
     for k in range(5):
-        weights = [
-            math.exp(-((v - vocabulary.values[k].item()) ** 2) / 2.5) for v in vocabulary.values.tolist()
-        ]
+        weights = [math.exp(-((v - vocabulary.values[k].item()) ** 2) / 2.5) for v in vocabulary.values.tolist()]
         p = head[0, k].softmax(0) if whole_head else head[0, k, :5].softmax(0)
         for j in range(5):
             t = weights[j] / sum(weights)
@@ -320,8 +310,7 @@ def test_place_weights_grow_to_the_left_and_have_mean_one_within_a_number():
 def test_the_same_error_costs_more_in_the_tens_than_in_the_ones():
     loss = PlaceWeightedLoss(SMMDLoss(), base=3.0).bind(DIGITS)
     tens, ones = (
-        loss(50 * torch.eye(10)[digits], torch.tensor([4, 4]), at(0, 1)).mean().item()
-        for digits in ([5, 4], [4, 5])
+        loss(50 * torch.eye(10)[digits], torch.tensor([4, 4]), at(0, 1)).mean().item() for digits in ([5, 4], [4, 5])
     )
     assert tens == pytest.approx(3 * ones, rel=1e-5)
 

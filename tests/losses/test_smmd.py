@@ -10,9 +10,7 @@ import torch
 from smmd_lightning.losses import SMMDLoss
 from smmd_lightning.numbers import NumericVocabulary
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "smmd_reference_values.json").read_text())[
-    "cases"
-]
+GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "smmd_reference_values.json").read_text())["cases"]
 
 
 def integers(largest: int, first_id: int = 0) -> NumericVocabulary:
@@ -69,9 +67,7 @@ def looped(values, logits, target, term, kernel, bandwidths, squash, smoothness,
         d = [[1 + (x - low) / (high - low) * (squash - 1) if x > 0 else 0.0 for x in row] for row in d]
 
     def k(x):
-        shapes = [
-            math.exp(-x * x / (2 * s * s)) if kernel == "gaussian" else math.exp(-x / s) for s in bandwidths
-        ]
+        shapes = [math.exp(-x * x / (2 * s * s)) if kernel == "gaussian" else math.exp(-x / s) for s in bandwidths]
         return sum(shapes) / len(shapes)
 
     graph = [[k(x) for x in row] for row in d]

@@ -164,9 +164,7 @@ def contrast(a: Colour, b: Colour) -> float:
     """WCAG contrast ratio."""
 
     def luminance(colour: Colour) -> float:
-        parts = [
-            c / 255 / 12.92 if c / 255 <= 0.03928 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour
-        ]
+        parts = [c / 255 / 12.92 if c / 255 <= 0.03928 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
         return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
     high, low = sorted((luminance(a), luminance(b)), reverse=True)

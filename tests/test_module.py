@@ -1,0 +1,129 @@
+"""The module in Python, without the command line."""
+
+import functools
+
+import pytest
+import torch
+from lightning.pytorch import Trainer
+
+from datamodules import ClockDataModule, DrawnClocks
+from smmd_lightning import SMMDLoss, SMMDModule
+from smmd_lightning.backbones import LoRA, VisionLanguageBackbone
+from smmd_lightning.schedules import WarmupDecay
+
+QUIET = {
+    "accelerator": "cpu",
+    "logger": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "use_distributed_sampler": False,
+}
+
+
+def clocks(**settings):
+    drawn = DrawnClocks(train_size=8, val_size=6, test_size=5, style="plain", image_size=64)
+    return ClockDataModule("tiny:llava", drawn, batch_size=4, **settings)
+
+
+def module(**settings):
+    torch.manual_seed(0)
+    backbone = VisionLanguageBackbone("tiny:llava", **settings.pop("backbone", {}))
+    return SMMDModule(backbone, SMMDLoss(), 0.5, functools.partial(torch.optim.AdamW, lr=1e-3), **settings)
+
+
+def fit(tmp_path, made, data=None, **settings):
+    trainer = Trainer(**QUIET | {"default_root_dir": tmp_path, "max_epochs": 1} | settings)
+    trainer.fit(made, data or clocks())
+    return trainer
+
+
+def test_a_checkpoint_of_a_module_built_by_hand_loads_by_path_alone(tmp_path):
+    made = module(lr_scheduler=functools.partial(WarmupDecay, warmup_steps=1))
+    trainer = fit(tmp_path, made)
+    trainer.save_checkpoint(tmp_path / "a.ckpt")
+    assert torch.load(tmp_path / "a.ckpt", weights_only=True)["global_step"] == 2
+    loaded = SMMDModule.load_from_checkpoint(tmp_path / "a.ckpt")
+    for name, value in made.state_dict().items():
+        torch.testing.assert_close(loaded.state_dict()[name], value)
+    assert loaded.hparams == made.hparams
+    assert loaded.objective.loss_weight == 0.5
+
+
+@pytest.mark.parametrize("backbone", [{"adapter": LoRA(rank=2)}, {"freeze_language": True}], ids=["lora", "frozen"])
+def test_checkpoints_of_trained_weights_only_hold_no_more_and_load(tmp_path, backbone):
+    made = module(backbone=backbone, save_trained_only=True)
+    trainer = fit(tmp_path, made)
+    trainer.save_checkpoint(tmp_path / "a.ckpt")
+    kept = set(torch.load(tmp_path / "a.ckpt", weights_only=True)["state_dict"])
+    assert kept == {name for name, parameter in made.named_parameters() if parameter.requires_grad}
+    assert len(kept) < len(list(made.parameters()))
+    loaded = SMMDModule.load_from_checkpoint(tmp_path / "a.ckpt")
+    for name, value in made.state_dict().items():
+        torch.testing.assert_close(loaded.state_dict()[name], value)
+
+
+def test_a_checkpoint_that_does_not_fit_is_refused_with_the_names(tmp_path):
+    made = module()
+    made.configure_model()
+    state = made.state_dict()
+    name = next(name for name in state if name.endswith("q_proj.weight"))
+    state["backbone.model.nothing"] = state.pop(name)
+    before = {key: value.clone() for key, value in made.state_dict().items()}
+    with pytest.raises(RuntimeError, match=r"(?s)missing in the checkpoint \(1\).*q_proj.*unknown.*\(1\).*nothing"):
+        made.load_state_dict(state)
+    assert all(torch.equal(before[key], value) for key, value in made.state_dict().items())
+
+
+def test_training_logs_means_over_optimizer_steps(tmp_path):
+    made = module()
+    trainer = fit(tmp_path, made, accumulate_grad_batches=2)
+    logged = trainer.callback_metrics
+    assert trainer.global_step == 1
+    assert logged["train/loss"] == pytest.approx(float(logged["train/ce"] + 0.5 * logged["train/numeric"]))
+    assert 0 < logged["train/numeric_share"] < 1
+    assert {"val/ce", "val/numeric", "val/loss", "val/exact_match", "val/median_error_minutes"} <= set(logged)
+
+
+@pytest.mark.parametrize("cut", [(8, 1), (4, 2), (2, 4), (3, 3)])
+def test_accumulation_gives_the_gradients_of_one_large_batch(tmp_path, cut):
+    batch_size, accumulate = cut
+    drawn = DrawnClocks(train_size=8, val_size=1, test_size=1, style="plain", image_size=64)
+    data = ClockDataModule("tiny:llava", drawn, batch_size=batch_size, generation_limit=0)
+    made = module()
+    made.optimizer = functools.partial(torch.optim.SGD, lr=1.0)
+    made.configure_model()
+    before = {name: value.detach().clone() for name, value in made.named_parameters()}
+    fit(tmp_path, made, data, accumulate_grad_batches=accumulate, limit_val_batches=0)
+    steps = {name: before[name] - value.detach() for name, value in made.named_parameters()}
+    whole = module()
+    whole.configure_model()
+    batch = next(iter(ClockDataModule("tiny:llava", drawn, batch_size=8).train_dataloader()))
+    whole.objective(whole.backbone, batch.inputs, batch.labels).loss.backward()
+    for name, parameter in whole.named_parameters():
+        if parameter.grad is not None:
+            torch.testing.assert_close(steps[name], parameter.grad, rtol=1e-4, atol=2e-6)
+
+
+def test_validation_loss_is_a_mean_over_all_tokens_whatever_the_batches(tmp_path):
+    losses = []
+    for size in (1, 4, 6):
+        made = module()
+        trainer = Trainer(**QUIET, default_root_dir=tmp_path)
+        losses.append(trainer.validate(made, clocks(eval_batch_size=size), verbose=False)[0]["val/loss"])
+    assert losses == pytest.approx([losses[0]] * 3, rel=1e-5)
+
+
+def test_predict_returns_a_row_for_every_sample(tmp_path):
+    trainer = Trainer(**QUIET, default_root_dir=tmp_path)
+    batches = trainer.predict(module(), clocks(eval_batch_size=2))
+    rows = [row for batch in batches for row in batch]
+    assert [row["id"] for row in rows] == [f"test-{number}" for number in range(5)]
+    assert all(row["prompt"].startswith("What time") for row in rows)
+
+
+def test_nothing_to_train_and_impossible_settings_are_errors(tmp_path):
+    frozen = {"freeze_language": True, "freeze_vision": True, "freeze_projector": True}
+    with pytest.raises(ValueError, match="every parameter is frozen"):
+        fit(tmp_path, module(backbone=frozen))
+    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+        module(max_new_tokens=0)
