@@ -17,7 +17,7 @@ $(VENV)/ready: setup.cfg pyproject.toml
 # Trains the tiny clock reader anew, then answers drawings and times it never saw.
 quickstart: $(VENV)/ready
 	rm -rf runs/quickstart
-	$(BIN)/python train.py fit --config configs/experiment/quickstart.yaml
+	OMP_NUM_THREADS=1 $(BIN)/python train.py fit --config configs/experiment/quickstart.yaml
 	$(BIN)/python train.py test --config configs/experiment/quickstart.yaml --ckpt_path runs/quickstart/checkpoints/best.ckpt
 
 test: $(VENV)/ready

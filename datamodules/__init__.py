@@ -7,11 +7,22 @@ from typing import Any
 
 _HOME = {
     "NumericDataModule": "base",
+    "Collator": "collate",
     "ClockDataModule": "clock",
     "ClockFiles": "clock",
     "ClockHub": "clock",
     "DrawnClocks": "clock",
-    "Collator": "collate",
+    "ChartDataModule": "chart",
+    "ChartFiles": "chart",
+    "ChartHub": "chart",
+    "DrawnCharts": "chart",
+    "TextMathDataModule": "text_math",
+    "DrawnArithmetic": "text_math",
+    "DrawnWordProblems": "text_math",
+    "MathFiles": "text_math",
+    "MathHub": "text_math",
+    "MixedDataModule": "mixed",
+    "Part": "mixed",
 }
 
 __all__ = list(_HOME)

@@ -6,17 +6,16 @@ and prompts for generation; `test` and `predict` give prompts only.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from lightning.pytorch import LightningDataModule
 
 from datamodules.collate import Collator
 from datamodules.loading import BatchBuilder, NumericLoader
 from datamodules.sampling import MicroBatchSampler
+from datamodules.samples import Split
 from smmd_lightning.processors import load_processor
 from smmd_lightning.types import Source
-
-Split = Literal["train", "val", "test"]
 
 
 class NumericDataModule(LightningDataModule):
@@ -92,6 +91,8 @@ class NumericDataModule(LightningDataModule):
         self.trust_remote_code = trust_remote_code
         self._collator: Collator | None = None
         self._sources: dict[str, Source] = {}
+        self._train_loader: NumericLoader | None = None
+        self._position: dict[str, Any] = {}
 
     def source(self, split: Split) -> Source:
         """Returns the samples of `split`; called once a split and process.
@@ -128,7 +129,26 @@ class NumericDataModule(LightningDataModule):
     def train_dataloader(self) -> NumericLoader:
         """Returns the training loader, which looks one accumulation window ahead."""
         window = self.trainer.accumulate_grad_batches if self.trainer is not None else 1
-        return self._loader("train", window=window)
+        self._train_loader = self._loader("train", window=window)
+        if self._position:
+            self._train_loader.load_state_dict(self._position)
+            self._position = {}
+        return self._train_loader
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns the training loader's position.
+
+        Lightning keeps it too, but does not give it back where an epoch is complete, nor where a learning-rate schedule
+        had asked for the length of the loader first.
+        """
+        return {} if self._train_loader is None else self._train_loader.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes to a saved position: now, or when there is a training loader."""
+        if self._train_loader is None:
+            self._position = dict(state_dict)
+        else:
+            self._train_loader.load_state_dict(state_dict)
 
     def val_dataloader(self) -> list[NumericLoader]:
         """Returns the loader for teacher forcing and, unless `generation_limit` is 0, the one for generation."""

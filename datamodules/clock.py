@@ -1,4 +1,4 @@
-"""Clocks: drawn on the fly, from files, or from the hub.
+"""Clocks to read: drawn on the fly, from files, or from the hub.
 
 One real example, in YAML::
 
@@ -13,138 +13,66 @@ One real example, in YAML::
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from datamodules.base import NumericDataModule, Split
+from datamodules.base import NumericDataModule
 from datamodules.clock_sources import AnswerFormat, ClockColumns, FileClocks, HubClocks, SyntheticClocks
+from datamodules.images import ImageLimits
+from datamodules.rendering.clock_spec import FaceRanges
+from datamodules.samples import Drawn, Files, Fractions, Hub, Samples, Split
 from smmd_lightning.types import Source
 
-FRACTIONS = (0.8, 0.1, 0.1)
-
 
 @dataclass
-class Clocks(ABC):
-    """Where clocks come from."""
-
-    @abstractmethod
-    def open(self, split: Split, **common: Any) -> Source:
-        """Returns the samples of a split; `common` are the settings that all kinds share."""
-
-
-@dataclass
-class DrawnClocks(Clocks):
-    """Faces drawn on the fly; training never sees the same drawing twice.
+class DrawnClocks(Drawn):
+    """Faces drawn on the fly.
 
     Attributes:
-        train_size: Drawings of one training epoch.
-        val_size: Validation drawings.
-        test_size: Test drawings.
         style: `plain` (clean round dials) or `varied` (all there is).
+        ranges: What faces look like, instead of the style's ranges.
         image_size: Side of the picture in pixels.
         minute_step: Only every so manieth minute of the hour occurs.
         unseen_times: Whether validation and test ask for times of day that training never shows.
         fractions: Shares of the times of day that train, val and test get, where `unseen_times`.
     """
 
-    train_size: int = 10_000
-    val_size: int = 500
-    test_size: int = 1_000
+    reader = SyntheticClocks
     style: Literal["plain", "varied"] = "varied"
+    ranges: FaceRanges | None = None
     image_size: int = 224
     minute_step: int = 1
     unseen_times: bool = True
-    fractions: tuple[float, float, float] = FRACTIONS
-
-    def open(self, split: Split, **common: Any) -> Source:
-        """Returns the drawings of a split."""
-        return SyntheticClocks(
-            getattr(self, f"{split}_size"),
-            split,
-            style=self.style,
-            image_size=self.image_size,
-            minute_step=self.minute_step,
-            unseen_times=self.unseen_times,
-            fractions=self.fractions,
-            **common,
-        )
+    fractions: Fractions = (0.8, 0.1, 0.1)
 
 
 @dataclass
-class ClockFiles(Clocks):
-    """A JSONL, CSV or Parquet file per split, with the pictures beside it.
+class ClockFiles(Files):
+    """A JSONL, CSV or Parquet file, with the pictures beside it.
 
     Attributes:
-        train: File of the training split; of all three where the others are not given.
-        val: File of the validation split.
-        test: File of the test split.
-        fractions: Shares of train, val and test where one file holds all.
         columns: What the columns are called.
-        cache_dir: Where `datasets` keeps its copy. None: its own choice.
+        limits: Largest and smallest picture.
     """
 
-    train: str
-    val: str | None = None
-    test: str | None = None
-    fractions: tuple[float, float, float] = FRACTIONS
+    reader = FileClocks
     columns: ClockColumns = field(default_factory=ClockColumns)
-    cache_dir: str | None = None
-
-    def open(self, split: Split, **common: Any) -> Source:
-        """Returns the rows of a split.
-
-        Raises:
-            ValueError: Only one of `val` and `test` is given, so it is not clear what the other should be.
-        """
-        if (self.val is None) != (self.test is None):
-            raise ValueError("ClockFiles: give both val and test, or neither (then `train` is divided by `fractions`).")
-        whole = self.val is None
-        path = self.train if whole else getattr(self, split)
-        return FileClocks(
-            path,
-            split,
-            columns=self.columns,
-            fractions=self.fractions if whole else None,
-            cache_dir=self.cache_dir,
-            **common,
-        )
+    limits: ImageLimits = field(default_factory=ImageLimits)
 
 
 @dataclass
-class ClockHub(Clocks):
+class ClockHub(Hub):
     """A data set on the Hugging Face hub.
 
     Attributes:
-        name: `owner/name`, or a folder laid out like a data set.
-        train: What it calls the training split.
-        val: What it calls the validation split.
-        test: What it calls the test split.
-        config: Name of the configuration, where there are several.
-        revision: Branch, tag or commit.
         columns: What the columns are called.
+        limits: Largest and smallest picture.
     """
 
-    name: str
-    train: str = "train"
-    val: str = "validation"
-    test: str = "test"
-    config: str | None = None
-    revision: str | None = None
+    reader = HubClocks
     columns: ClockColumns = field(default_factory=ClockColumns)
-
-    def open(self, split: Split, **common: Any) -> Source:
-        """Returns the rows of a split."""
-        return HubClocks(
-            self.name,
-            split,
-            hub_split=getattr(self, split),
-            config=self.config,
-            revision=self.revision,
-            columns=self.columns,
-            **common,
-        )
+    limits: ImageLimits = field(default_factory=ImageLimits)
 
 
 class ClockDataModule(NumericDataModule):
@@ -161,7 +89,7 @@ class ClockDataModule(NumericDataModule):
     def __init__(
         self,
         processor: str,
-        clocks: Clocks | None = None,
+        clocks: Samples | None = None,
         answer_format: AnswerFormat = "HH:MM",
         prompts: Sequence[str] | None = None,
         **common: Any,

@@ -1,118 +1,29 @@
-"""Clocks to read: drawn on the fly, from files, or from the hub.
+"""Clocks to read: from files, from the hub, or drawn (`clock_drawings`).
 
-What is unusual: a drawing is a function of (seed, epoch, index), training draws anew each epoch, and with
-`unseen_times` the times of day of the three splits are disjoint, so that a test asks for times never
-trained. Dials have twelve hours: three in the afternoon is "03:00", and noon and midnight are "12:00".
+What is unusual: dials have twelve hours, so three in the afternoon is "03:00", and noon and midnight are "12:00".
 
-One real example::
+One real example, a line of a file with the pictures beside it::
 
-    source = SyntheticClocks(1000, "test", style="plain", image_size=64)
-    source.example(SampleKey(epoch=0, index=0)).answer                       # "02:47"
+    {"image": "images/white_1.jpg", "valid": true, "hour": 12, "minute": 25, "second": 15}
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datamodules.clock_times import AnswerFormat, clock_answer, default_prompts, split_times
+from datamodules.clock_drawings import SyntheticClocks
+from datamodules.clock_times import AnswerFormat, clock_answer, default_prompts
 from datamodules.images import BadSample, ImageLimits
 from datamodules.reading import read_hub, read_table
-from datamodules.rendering.clock_face import draw_face
-from datamodules.rendering.clock_sampling import sample_face
-from datamodules.rendering.clock_spec import STYLES, FaceRanges
-from datamodules.splits import SPLITS, check_split, pick_prompt, sample_rng, split_of
+from datamodules.splits import check_split, pick_prompt, sample_rng, split_of
 from datamodules.tables import Table, whole_number
+from smmd_lightning.answers import parse_time
 from smmd_lightning.types import NumericExample, SampleKey
 
-
-class SyntheticClocks:
-    """Drawn clocks.
-
-    Args:
-        size: Samples of one pass.
-        split: `train`, `val` or `test`.
-        style: `plain` or `varied`.
-        ranges: What faces look like, instead of the style's ranges.
-        image_size: Side of the picture in pixels.
-        seed: Seed of times and drawings.
-        answer_format: `HH:MM` or `HH:MM:SS`; the latter draws a second hand on every face.
-        minute_step: Only every so manieth minute of the hour occurs.
-        unseen_times: Whether the splits' times of day are disjoint; otherwise every split has all times.
-        fractions: Shares of the times that train, val and test get.
-        prompts: Wordings of the question; one is chosen a sample.
-
-    Raises:
-        ValueError: A setting is out of range, or the split gets no times.
-    """
-
-    def __init__(
-        self,
-        size: int,
-        split: str,
-        *,
-        style: str = "varied",
-        ranges: FaceRanges | None = None,
-        image_size: int = 224,
-        seed: int = 0,
-        answer_format: AnswerFormat = "HH:MM",
-        minute_step: int = 1,
-        unseen_times: bool = True,
-        fractions: Sequence[float] = (0.8, 0.1, 0.1),
-        prompts: Sequence[str] | None = None,
-    ) -> None:
-        if size < 1 or image_size < 16 or seed < 0:
-            raise ValueError(
-                "size must be at least 1, image_size at least 16 and seed not negative, "
-                f"got {size}, {image_size} and {seed}"
-            )
-        if style not in STYLES:
-            raise ValueError(f"style must be one of {sorted(STYLES)}, got {style!r}")
-        self.size, self.image_size, self.seed = size, image_size, seed
-        self.split = check_split(split)
-        self.style = style if ranges is None else "custom"
-        self.ranges = ranges or STYLES[style]
-        self.answer_format = answer_format
-        self.prompts = tuple(prompts or default_prompts(answer_format))
-        if answer_format == "HH:MM:SS":
-            self.ranges = FaceRanges(**{**vars(self.ranges), "second_hand": 1.0})
-        by_split = split_times(seed, fractions, minute_step)
-        self.times = by_split[split] if unseen_times else [time for name in SPLITS for time in by_split[name]]
-        if not self.times:
-            raise ValueError(
-                f"fractions {tuple(fractions)} leave no times of day for {split!r}; raise its share"
-            )
-
-    def __len__(self) -> int:
-        """Samples of one pass."""
-        return self.size
-
-    def example(self, key: SampleKey) -> NumericExample:
-        """Draws the sample; outside training all times come up equally often."""
-        rng = sample_rng(self.seed, self.split, key)
-        training = self.split == "train"
-        place = int(rng.integers(len(self.times))) if training else key.index % len(self.times)
-        hour, minute = divmod(self.times[place], 60)
-        spec = sample_face(rng, ranges=self.ranges)
-        second = int(rng.integers(60)) if spec.second_hand else 0
-        image = draw_face(spec, hour, minute, second, size=self.image_size)
-        return NumericExample(
-            id=f"{self.split}-{key.epoch}-{key.index}" if training else f"{self.split}-{key.index}",
-            prompt=pick_prompt(self.prompts, rng),
-            answer=clock_answer(hour, minute, second, self.answer_format),
-            images=(image,),
-            meta={
-                "task": "clock",
-                "hour": hour or 12,
-                "minute": minute,
-                "second": second,
-                "style": self.style,
-                "shape": spec.shape,
-                "numerals": spec.numerals.system,
-            },
-        )
+__all__ = ["AnswerFormat", "ClockColumns", "FileClocks", "HubClocks", "SyntheticClocks", "TableClocks"]
 
 
 @dataclass(frozen=True)
@@ -121,6 +32,8 @@ class ClockColumns:
 
     Attributes:
         image: Path or picture.
+        time: One column with the whole time as people write it ("3:05", "15:05:30"), used instead of hour, minute
+            and second; None where those have columns of their own.
         hour: 0 to 23.
         minute: 0 to 59.
         second: 0 to 59; the column may be missing unless the answer needs it.
@@ -136,6 +49,7 @@ class ClockColumns:
     valid: str = "valid"
     id: str | None = None
     extra: tuple[str, ...] = ()
+    time: str | None = None
 
 
 class TableClocks:
@@ -175,16 +89,13 @@ class TableClocks:
         self.columns = columns = columns or ClockColumns()
         self.answer_format, self.limits = answer_format, limits
         self.prompts = tuple(prompts or default_prompts(answer_format))
-        needed = [columns.image, columns.hour, columns.minute, *columns.extra]
-        if answer_format == "HH:MM:SS":
-            needed.append(columns.second)
+        parts = [columns.hour, columns.minute, columns.second][: 3 if answer_format == "HH:MM:SS" else 2]
+        needed = [columns.image, *([columns.time] if columns.time else parts), *columns.extra]
         table.require(needed + ([columns.id] if columns.id else []))
         if columns.id:
             table.check_unique(columns.id)
         flags = table.rows[columns.valid] if table.has(columns.valid) else [True] * len(table)
-        valid = [
-            index for index, flag in enumerate(flags) if str(flag).strip().lower() not in ("false", "0", "no")
-        ]
+        valid = [index for index, flag in enumerate(flags) if str(flag).strip().lower() not in ("false", "0", "no")]
         self.invalid = len(table) - len(valid)
         if fractions is not None:
             names = table.names(columns.image)
@@ -204,13 +115,10 @@ class TableClocks:
         """
         table, columns, index = self.table, self.columns, self.indices[key.index]
         row = table.row(index)
-        hour = whole_number(row[columns.hour], 0, 23, table.where(index, columns.hour))
-        minute = whole_number(row[columns.minute], 0, 59, table.where(index, columns.minute))
-        second: int | None = None
-        if table.has(columns.second) and row[columns.second] not in (None, ""):
-            second = whole_number(row[columns.second], 0, 59, table.where(index, columns.second))
+        hour, minute, second = self._time(row, index)
         if second is None and self.answer_format == "HH:MM:SS":
-            raise BadSample(f"{table.where(index, columns.second)}: empty, but answers are HH:MM:SS")
+            where = table.where(index, columns.time or columns.second)
+            raise BadSample(f"{where}: no seconds, but answers are HH:MM:SS")
         image = table.image(row[columns.image], table.where(index, columns.image), self.limits)
         meta: dict[str, Any] = {
             "task": "clock",
@@ -226,6 +134,19 @@ class TableClocks:
             meta=meta | {column: row[column] for column in columns.extra},
         )
 
+    def _time(self, row: Mapping[str, Any], index: int) -> tuple[int, int, int | None]:
+        table, columns = self.table, self.columns
+        if columns.time:
+            time = parse_time(str(row[columns.time]))
+            if time is None:
+                raise BadSample(f"{table.where(index, columns.time)}: {row[columns.time]!r} is no time of day")
+            return time.hour, time.minute, time.second
+        hour = whole_number(row[columns.hour], 0, 23, table.where(index, columns.hour))
+        minute = whole_number(row[columns.minute], 0, 59, table.where(index, columns.minute))
+        if not table.has(columns.second) or row[columns.second] in (None, ""):
+            return hour, minute, None
+        return hour, minute, whole_number(row[columns.second], 0, 59, table.where(index, columns.second))
+
 
 class FileClocks(TableClocks):
     """Clocks from a JSONL, CSV or Parquet file with the pictures beside it.
@@ -237,9 +158,7 @@ class FileClocks(TableClocks):
         **settings: As for `TableClocks`.
     """
 
-    def __init__(
-        self, path: str | Path, split: str, *, cache_dir: str | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, path: str | Path, split: str, *, cache_dir: str | None = None, **settings: Any) -> None:
         super().__init__(read_table(path, cache_dir=cache_dir), split, **settings)
 
 

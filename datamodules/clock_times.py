@@ -35,9 +35,7 @@ def clock_answer(hour: int, minute: int, second: int | None, answer_format: Answ
     return f"{text}:{second or 0:02d}" if answer_format == "HH:MM:SS" else text
 
 
-def split_times(
-    seed: int, fractions: Sequence[float] = (0.8, 0.1, 0.1), minute_step: int = 1
-) -> dict[str, list[int]]:
+def split_times(seed: int, fractions: Sequence[float] = (0.8, 0.1, 0.1), minute_step: int = 1) -> dict[str, list[int]]:
     """Deals the times of a 12-hour dial out to the splits.
 
     Args:

@@ -59,10 +59,7 @@ class ImageLimits:
         if short < self.min_side:
             return f"{width}x{height} has a side below the limit of {self.min_side} pixels (min_side)"
         if width * height > self.max_pixels:
-            return (
-                f"{width}x{height} is {width * height:,} pixels, "
-                f"above the limit of {self.max_pixels:,} (max_pixels)"
-            )
+            return f"{width}x{height} is {width * height:,} pixels, above the limit of {self.max_pixels:,} (max_pixels)"
         if long > self.max_aspect_ratio * short:
             return f"{width}x{height} is longer than {self.max_aspect_ratio:g} to 1 (max_aspect_ratio)"
         return None
@@ -85,16 +82,12 @@ def inside(root: str | Path, name: str | Path) -> Path:
     if not text.strip() or "\0" in text:
         raise ValueError(f"{text!r} is no file name (data folder {base})")
     if "://" in text:
-        raise ValueError(
-            f"{text!r} is a URL; only files in the data folder {base} are read, nothing is fetched"
-        )
+        raise ValueError(f"{text!r} is a URL; only files in the data folder {base} are read, nothing is fetched")
     if PurePosixPath(text).is_absolute() or PureWindowsPath(text).drive or text.startswith("\\"):
         raise ValueError(f"{text!r} is an absolute path; name files relative to the data folder {base}")
     path = (base / text).resolve()
     if not path.is_relative_to(base):
-        raise ValueError(
-            f"{text!r} leads out of the data folder {base} (to {path}); keep the files in the folder"
-        )
+        raise ValueError(f"{text!r} leads out of the data folder {base} (to {path}); keep the files in the folder")
     return path
 
 
@@ -160,9 +153,7 @@ def _decoded(file: Path | io.BytesIO, limits: ImageLimits, label: str) -> Image.
     try:
         image = Image.open(file, formats=_known_formats())
     except Image.UnidentifiedImageError as error:
-        raise BadSample(
-            f"{label}: not an image in any of the formats {', '.join(_known_formats())}"
-        ) from error
+        raise BadSample(f"{label}: not an image in any of the formats {', '.join(_known_formats())}") from error
     except Exception as error:
         raise BadSample(f"{label}: cannot be read as an image ({error})") from error
     with image:
@@ -241,10 +232,7 @@ def _rgb_from_cmyk(image: Image.Image) -> Image.Image:
 
         try:
             inks = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            return (
-                ImageCms.profileToProfile(image, inks, ImageCms.createProfile("sRGB"), outputMode="RGB")
-                or image
-            )
+            return ImageCms.profileToProfile(image, inks, ImageCms.createProfile("sRGB"), outputMode="RGB") or image
         except (ImageCms.PyCMSError, OSError):  # a profile for another mode, or a broken one, says nothing
             pass
     return image.convert("RGB")

@@ -33,9 +33,7 @@ def check_fractions(fractions: Sequence[float]) -> tuple[float, float, float]:
         ValueError: They are not three non-negative numbers that add up to 1.
     """
     if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6:
-        raise ValueError(
-            f"fractions must be three shares (train, val, test) that add up to 1, got {fractions!r}"
-        )
+        raise ValueError(f"fractions must be three shares (train, val, test) that add up to 1, got {fractions!r}")
     return fractions[0], fractions[1], fractions[2]
 
 

@@ -17,6 +17,14 @@ import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 
+META = "meta.pt"
+"""File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
+
+
+DRAFT = ".draft"
+"""Ending of a sharded checkpoint's folder while it is being written."""
+
+
 class AtomicCheckpointIO(TorchCheckpointIO):
     """Writes checkpoints of this machine's file system whole or not at all; reads without unpickling code."""
 
@@ -69,6 +77,11 @@ def write_whole(path: Path, write: Callable[[Any], None]) -> None:
         ) from error
 
 
+def draft_of(path: Path) -> Path:
+    """Returns the folder in which a sharded checkpoint is made before it gets its name."""
+    return path.with_name(f".{path.name}{DRAFT}")
+
+
 def newest_complete(folder: Path) -> Path | None:
     """Returns the checkpoint with the most optimizer steps that can be read, or None.
 
@@ -76,7 +89,9 @@ def newest_complete(folder: Path) -> Path | None:
         folder: A run's `checkpoints` folder; files are whole checkpoints, folders are sharded ones.
     """
     found = []
-    for path in sorted(folder.glob("*.ckpt")) if folder.is_dir() else []:
+    # A whole draft is a sharded checkpoint whose process died just before it could be renamed.
+    paths = [*folder.glob("*.ckpt"), *folder.glob(f".*.ckpt{DRAFT}")] if folder.is_dir() else []
+    for path in sorted(paths):
         step = _step(path)
         if step is not None:
             found.append((step, path.stat().st_mtime_ns, path))
@@ -85,7 +100,7 @@ def newest_complete(folder: Path) -> Path | None:
 
 def _step(path: Path) -> int | None:
     """Returns a checkpoint's optimizer steps; None when it is not complete."""
-    file = path / "meta.pt" if path.is_dir() else path
+    file = path / META if path.is_dir() else path
     if path.is_dir() and not (path / ".metadata").is_file():  # written last by torch's distributed checkpoints
         return None
     try:

@@ -20,9 +20,10 @@ from lightning.pytorch.callbacks import LearningRateMonitor
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import CheckpointIO
+from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
-from smmd_lightning.callbacks import BestAndLast, ResultsWriter, RunFolder, Throughput
-from smmd_lightning.checkpointing import AtomicCheckpointIO, newest_complete
+from smmd_lightning.callbacks import BestAndLast, Preemption, ResultsWriter, RunFolder, Throughput
+from smmd_lightning.checkpointing import META, AtomicCheckpointIO, newest_complete
 from smmd_lightning.module import SMMDModule
 
 
@@ -51,16 +52,19 @@ class SMMDCLI(LightningCLI):
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=_data_seed)
 
     def before_instantiate_classes(self) -> None:
-        """Finds the checkpoint to go on from, where `resume` asks for it."""
+        """Finds the checkpoint to go on from, where `resume` asks for it; leaves the table to `ResultsWriter`."""
+        if self.config.get("subcommand") == "test":
+            self.config.test.verbose = False
         if self.config.get("subcommand") != "fit":
             return
         config = self.config.fit
         if config.resume != "auto" or config.ckpt_path is not None:
             return
         self.save_config_kwargs["overwrite"] = True
-        newest = newest_complete(Path(config.run_dir) / "checkpoints")
+        newest = newest_complete(Path(config.checkpoint.dirpath or Path(config.run_dir) / "checkpoints"))
         config.ckpt_path = None if newest is None else str(newest)
-        print(f"resume: {f'going on from {newest}' if newest else f'nothing in {config.run_dir} yet, starting'}")
+        if rank_zero_only.rank == 0:
+            print(f"resume: {f'going on from {newest}' if newest else f'nothing in {config.run_dir} yet, starting'}")
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Makes the trainer; without a logger of the user's, TensorBoard writes into `run_dir`."""
@@ -86,18 +90,21 @@ def with_checkpoint(args: Sequence[str]) -> list[str]:
         args: Command-line arguments, subcommand first.
 
     Returns:
-        The arguments, with `--model=…` after the subcommand where `--ckpt_path` names a file.
+        The arguments, with `--model=…` after the subcommand where `--ckpt_path` names a checkpoint's file or folder.
     """
     args = list(args)
+    if not args or args[0].startswith("-"):
+        return args
     path = None
     for place, argument in enumerate(args):
         if argument == "--ckpt_path" and place + 1 < len(args):
             path = args[place + 1]
         elif argument.startswith("--ckpt_path="):
             path = argument.partition("=")[2]
-    if path is None or not Path(path).is_file() or args[0].startswith("-"):
+    file = None if path is None else Path(path) / META if Path(path).is_dir() else Path(path)
+    if file is None or not file.is_file():
         return args
-    settings = torch.load(path, map_location="cpu", weights_only=True, mmap=True).get("hyper_parameters", {})
+    settings = torch.load(file, map_location="cpu", weights_only=True, mmap=True).get("hyper_parameters", {})
     settings = {name: value for name, value in settings.items() if not name.startswith("_")}
     return [args[0], f"--model={json.dumps(settings)}", *args[1:]] if settings else args
 
@@ -112,7 +119,10 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
     Returns:
         The command line, with `trainer`, `model` and `datamodule`.
     """
-    given = sys.argv[1:] if args is None else args
+    if args is None:
+        sys.argv[1:] = with_checkpoint(sys.argv[1:])
+    elif isinstance(args, list):
+        args = with_checkpoint(args) if run else args[1:]
     return SMMDCLI(
         SMMDModule,
         LightningDataModule,
@@ -121,10 +131,10 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         save_config_callback=RunFolder,
         seed_everything_default=0,
         trainer_defaults={
-            "callbacks": [LearningRateMonitor("step"), Throughput()],
+            "callbacks": [LearningRateMonitor("step"), Throughput(), Preemption()],
             "use_distributed_sampler": False,
         },
-        args=(with_checkpoint(given) if run else given[1:]) if isinstance(given, list) else given,
+        args=args,
         run=run,
     )
 

@@ -25,8 +25,9 @@ from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.objective import NumericObjective, StepCounts
 from smmd_lightning.processors import load_processor
+from smmd_lightning.resume import draw_anew, settle_counters
 from smmd_lightning.settings import describe
-from smmd_lightning.strategies import FSDP2Strategy
+from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
 from smmd_lightning.types import Batch, LossOutput, VocabularyOptions
 
 log = logging.getLogger(__name__)
@@ -85,7 +86,11 @@ class SMMDModule(LightningModule):
         """Loads the weights and binds the objective to the model's numeric vocabulary; a second call does nothing."""
         if self.backbone.loaded:
             return
-        self.backbone.load()
+        strategy = None if self._trainer is None else self.trainer.strategy
+        if isinstance(strategy, (FSDP1Strategy, FSDP2Strategy)):
+            strategy.load_backbone(self.backbone)
+        else:
+            self.backbone.load()
         processor = load_processor(
             self.backbone.path, revision=self.backbone.revision, trust_remote_code=self.backbone.trust_remote_code
         )
@@ -94,9 +99,6 @@ class SMMDModule(LightningModule):
         if self.objective.numeric_loss is not None:
             vocabulary = NumericVocabulary.from_tokenizer(self.tokenizer, **asdict(self.vocabulary))
         self.objective.bind(vocabulary, self.backbone.head_rows)
-        strategy = None if self._trainer is None else self.trainer.strategy
-        if isinstance(strategy, FSDP2Strategy):
-            strategy.shard(self.backbone, self.backbone.blocks)
 
     def configure_optimizers(self) -> Any:
         """Returns the optimizer of the trained parameters, and the schedule per optimizer step."""
@@ -116,12 +118,17 @@ class SMMDModule(LightningModule):
 
     # -- training -------------------------------------------------------------------------------------------------
 
+    def on_train_start(self) -> None:
+        """Notes the run's seed, from which every optimizer step draws anew."""
+        self._seed = torch.initial_seed()
+
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Returns the loss of one micro-batch, normalised over its optimizer step."""
         assert batch.labels is not None
         window = self._window
         if window.counts is None:
             window.open(self._step_counts(batch))
+            draw_anew(self._seed, self.global_step, self.global_rank)
         output = self.objective(self.backbone, batch.inputs, batch.labels, window.counts)
         window.add(output)
         if batch.window_end:
@@ -215,10 +222,12 @@ class SMMDModule(LightningModule):
     # -- checkpoints ----------------------------------------------------------------------------------------------
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Leaves frozen weights out where `save_trained_only` says so."""
+        """Leaves frozen weights out where `save_trained_only` says so, and makes resuming exact."""
         if self.save_trained_only:
-            trained = {name for name, parameter in self.named_parameters() if parameter.requires_grad}
+            trained = self._trained_names()
             checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
+        checkpoint["steps_without_numbers"] = self._without_numbers
+        settle_counters(self.trainer, checkpoint)
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
         """Loads weights; names that are missing must all be frozen ones, where checkpoints hold the trained only.
@@ -227,23 +236,40 @@ class SMMDModule(LightningModule):
             RuntimeError: Lists the names that are missing and the names that the model does not know; nothing has
                 been loaded then.
         """
-        own = set(self.state_dict())
-        missing = own - set(state_dict)
+        if strict:
+            self.check_names(set(state_dict), set(self.state_dict()))
+        return super().load_state_dict(state_dict, strict=False, assign=assign)
+
+    def check_names(self, found: set[str], own: set[str]) -> None:
+        """Compares the names in a checkpoint with the model's; what is missing may only be frozen weights.
+
+        Args:
+            found: Names in the checkpoint.
+            own: Names of the model's weights, as a checkpoint of the whole has them.
+
+        Raises:
+            RuntimeError: Lists the names that are missing and those that the model does not know.
+        """
+        missing = own - found
         if self.save_trained_only:
-            missing -= {name for name, parameter in self.named_parameters() if not parameter.requires_grad}
-            missing &= {name for name, _ in self.named_parameters()}
-        unknown = set(state_dict) - own
-        if strict and (missing or unknown):
+            missing &= self._trained_names()
+        unknown = found - own
+        if missing or unknown:
             raise RuntimeError(
                 "The checkpoint does not fit the model.\n"
                 f"  missing in the checkpoint ({len(missing)}): {sorted(missing)[:20]}\n"
                 f"  unknown to the model ({len(unknown)}): {sorted(unknown)[:20]}\n"
                 "Use the backbone, adapter and freeze settings that the checkpoint was written with."
             )
-        return super().load_state_dict(state_dict, strict=False, assign=assign)
+
+    def _trained_names(self) -> set[str]:
+        """Names of trained parameters, without what FSDP1 puts between their parts."""
+        trained = (name for name, parameter in self.named_parameters() if parameter.requires_grad)
+        return {name.replace("_fsdp_wrapped_module.", "") for name in trained}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
+        self._without_numbers = checkpoint.get("steps_without_numbers", 0)
         if not self.hparams:
             self.save_hyperparameters(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), logger=False)
 

@@ -1,26 +1,107 @@
 """Sharding over processes that plain Lightning leaves to the user.
 
-Unusual: each process builds the model, then keeps its share only; what is sharded one by one are the blocks that the
-model itself names (`_no_split_modules`: decoder layers, vision blocks), everything else goes with the whole backbone.
-Numeric tables and rotary buffers are buffers, which no sharding touches; gradients are always summed in float32.
+Unusual: what is sharded one by one are the blocks that the model itself names (`_no_split_modules`: decoder layers,
+vision blocks); everything else goes with the whole. A process maps the model's files in their own type, keeps its
+shards, and only then converts these, so that none ever holds the whole model in float32. Numeric tables and rotary
+tables are buffers, which are neither sharded nor cast; gradients are summed in float32.
 
 One real example: `--trainer.strategy smmd_lightning.strategies.FSDP2Strategy --trainer.devices 8`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from lightning.pytorch.strategies import ModelParallelStrategy
+from lightning.pytorch.core.optimizer import LightningOptimizer
+from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
+from lightning.pytorch.strategies.parallel import ParallelStrategy
 from torch import nn
+from torch.optim import Optimizer
+
+from smmd_lightning import sharded
+from smmd_lightning.checkpointing import META
+
+if TYPE_CHECKING:
+    from lightning.pytorch import Trainer
+
+    from smmd_lightning.backbones.base import Backbone
 
 Precision = Literal["float32", "bfloat16", "float16"]
 
 
-class FSDP2Strategy(ModelParallelStrategy):
+class _ShardedStrategy(ParallelStrategy):
+    """What both strategies share: reading the model's files, and checkpoints."""
+
+    sharded_checkpoints: bool
+
+    def load_backbone(self, backbone: Backbone) -> None:
+        """Loads a backbone, this process keeping no more than it needs."""
+        raise NotImplementedError
+
+    def lightning_module_state_dict(self) -> dict[str, Any]:
+        """Returns this process's shards; of one-file checkpoints, everything on process 0."""
+        assert self.model is not None
+        return sharded.weights(self.model, whole=not self.sharded_checkpoints)
+
+    def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
+        """Returns this process's shards; of one-file checkpoints, everything on process 0."""
+        assert self.model is not None
+        plain = optimizer._optimizer if isinstance(optimizer, LightningOptimizer) else optimizer
+        return sharded.optimizer_state(self.model, plain, whole=not self.sharded_checkpoints)
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], filepath: str | Path, storage_options: Any = None) -> None:
+        """Writes a folder with one part a process, or a file, whole or not at all.
+
+        Raises:
+            RuntimeError: It could not be written.
+        """
+        path = Path(self.broadcast(filepath))
+        if self.sharded_checkpoints:
+            sharded.write_folder(checkpoint, path)
+        elif self.is_global_zero:
+            self.checkpoint_io.save_checkpoint(checkpoint, path, storage_options=storage_options)
+
+    def load_checkpoint(self, checkpoint_path: str | Path, weights_only: bool | None = None) -> dict[str, Any]:
+        """Reads weights and optimizer states into place; written by any strategy and any number of processes.
+
+        Returns:
+            The rest of the checkpoint.
+
+        Raises:
+            RuntimeError: The names do not fit the model; lists them.
+        """
+        path = Path(self.broadcast(checkpoint_path))
+        assert self.model is not None
+        assert self.lightning_module is not None
+        module: Any = self.lightning_module
+        module.check_names(sharded.saved_names(path), set(sharded.weights(self.model, whole=False)))
+        sharded.load_weights(self.model, path)
+        for number, optimizer in enumerate(self.optimizers):
+            sharded.load_optimizer(self.model, optimizer, path, number)
+        if path.is_dir():
+            rest: dict[str, Any] = torch.load(path / META, map_location="cpu", weights_only=True)
+        else:
+            rest = sharded.read_file(path)
+            rest.pop(sharded.STATE)
+            rest.pop("optimizer_states", None)
+        return rest
+
+    def load_model_state_dict(self, checkpoint: Mapping[str, Any], strict: bool = True) -> None:
+        """Does nothing: `load_checkpoint` has done it."""
+
+    def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
+        """Does nothing: `load_checkpoint` has done it."""
+
+
+class FSDP2Strategy(_ShardedStrategy, ModelParallelStrategy):
     """FSDP2 (`torch.distributed.fsdp.fully_shard`) over all processes; runs on GPUs, and on CPUs with gloo.
+
+    Keep the trainer's `precision` at `32-true`: `compute_dtype` is what computes, and shards keep the type that the
+    backbone asks for.
 
     Args:
         compute_dtype: Type of weights and activations in forward and backward; the sharded weights keep their own.
@@ -41,6 +122,8 @@ class FSDP2Strategy(ModelParallelStrategy):
         timeout_minutes: float = 30.0,
         process_group_backend: str | None = None,
     ) -> None:
+        if cpu_offload and process_group_backend is None:
+            process_group_backend = "cpu:gloo,cuda:nccl"  # the norm for clipping is summed where the gradients are
         super().__init__(
             data_parallel_size=1,
             tensor_parallel_size=1,
@@ -51,11 +134,31 @@ class FSDP2Strategy(ModelParallelStrategy):
         self.compute_dtype: Precision = compute_dtype
         self.reshard_after_forward = reshard_after_forward
         self.cpu_offload = cpu_offload
+        self.sharded_checkpoints = save_distributed_checkpoint
 
     def setup_environment(self) -> None:
         """Starts the process group, all processes in one data-parallel group."""
         self._data_parallel_size = self.num_nodes * self.num_processes
         super().setup_environment()
+
+    def load_backbone(self, backbone: Backbone) -> None:
+        """Loads and shards a backbone; shards are converted to the type it asks for.
+
+        Files in another type than float32 are mapped as they are, one copy a host whatever the number of processes, and
+        become float32 when each process has its shards.
+        """
+        wanted = backbone.dtype
+        convert = wanted == "float32" and not backbone.from_scratch
+        if convert:
+            backbone.dtype = "auto"
+        try:
+            backbone.load()
+        finally:
+            backbone.dtype = wanted
+        self.shard(backbone, backbone.blocks)
+        if convert:
+            for parameter in backbone.parameters():
+                parameter.data = parameter.data.float()
 
     def shard(self, backbone: nn.Module, blocks: list[nn.Module]) -> None:
         """Shards a loaded backbone in place.
@@ -79,8 +182,77 @@ class FSDP2Strategy(ModelParallelStrategy):
             ),
         }
         if self.cpu_offload:
-            options["offload_policy"] = CPUOffloadPolicy()
+            options["offload_policy"] = CPUOffloadPolicy(pin_memory=self.root_device.type == "cuda")
         for block in blocks:
             fully_shard(block, **options)
         fully_shard(backbone, **options)
         register_fsdp_forward_method(backbone, "generate")
+
+    def model_to_device(self) -> None:
+        """Moves what is not sharded; with `cpu_offload` the shards stay where they are."""
+        from torch.distributed.fsdp import FSDPModule
+
+        assert self.model is not None
+        for child in self.model.children():
+            if not (self.cpu_offload and isinstance(child, FSDPModule)):
+                child.to(self.root_device)
+
+
+class FSDP1Strategy(_ShardedStrategy, FSDPStrategy):
+    """FSDP1 (`FullyShardedDataParallel`), wrapped by the blocks that the model names. Prefer `FSDP2Strategy`.
+
+    Args:
+        sharding_strategy: `FULL_SHARD`, `SHARD_GRAD_OP`, `HYBRID_SHARD` (copies between nodes), `NO_SHARD`.
+        cpu_offload: Whether shards, gradients and optimizer states live in main memory.
+        save_distributed_checkpoint: True writes a folder with one part a process, False one ordinary file.
+        timeout_minutes: How long a process waits for the others.
+        process_group_backend: `nccl` or `gloo`. None: what fits the device.
+    """
+
+    def __init__(
+        self,
+        sharding_strategy: Literal["FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "NO_SHARD"] = "FULL_SHARD",
+        cpu_offload: bool = False,
+        save_distributed_checkpoint: bool = False,
+        timeout_minutes: float = 30.0,
+        process_group_backend: str | None = None,
+    ) -> None:
+        super().__init__(
+            sharding_strategy=sharding_strategy,
+            cpu_offload=cpu_offload,
+            state_dict_type="sharded" if save_distributed_checkpoint else "full",
+            timeout=timedelta(minutes=timeout_minutes),
+            process_group_backend=process_group_backend,
+            use_orig_params=True,  # frozen and trained parameters may share a block
+        )
+        self.sharded_checkpoints = save_distributed_checkpoint
+
+    def load_backbone(self, backbone: Backbone) -> None:
+        """Loads a backbone and takes its blocks as what is wrapped one by one."""
+        from torch.distributed.fsdp.wrap import CustomPolicy
+
+        backbone.load()
+        blocks = set(backbone.blocks)
+        self.kwargs["auto_wrap_policy"] = CustomPolicy(lambda module: module in blocks)
+
+    @property
+    def mixed_precision_config(self) -> Any:
+        """The trainer's precision, but with gradients summed, and buffers kept, in float32."""
+        from torch.distributed.fsdp import MixedPrecision
+
+        plugin = self.precision_plugin
+        kind = plugin.mixed_precision_config.param_dtype
+        return MixedPrecision(param_dtype=kind, reduce_dtype=torch.float32, buffer_dtype=torch.float32)
+
+    def setup(self, trainer: Trainer) -> None:
+        """Wraps the model, and lets gradients be clipped by norm, which plain Lightning refuses."""
+        super().setup(trainer)
+        self.precision_plugin.clip_grad_by_norm = self._clip  # type: ignore[method-assign]
+
+    def _clip(self, optimizer: Optimizer, clip_val: int | float) -> None:
+        model: Any = self.model
+        if clip_val > 0:
+            model.clip_grad_norm_(clip_val)
+
+
+__all__ = ["FSDP1Strategy", "FSDP2Strategy"]

@@ -19,7 +19,8 @@ ALLOWED = {
     "smmd_lightning.backbones": {"types", "processors"},
     "smmd_lightning.objective": {"types", "numbers", "losses"},
     "smmd_lightning.module": {
-        "types", "numbers", "losses", "objective", "metrics", "processors", "settings", "strategies", "backbones.base",
+        "types", "numbers", "losses", "objective", "metrics", "processors", "resume", "settings", "strategies",
+        "backbones.base",
     },
     "datamodules": {"types", "answers", "processors"},
 }  # fmt: skip

@@ -13,6 +13,7 @@ One real example::
 from __future__ import annotations
 
 import logging
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 @dataclass
 class LoRA:
     """Low-rank adapters (Hu et al. 2021, arXiv 2106.09685) through peft; all other weights are frozen.
+
+    Adapters of half-precision weights are kept in float32, as small updates would be lost otherwise.
 
     Attributes:
         rank: Rank r of the update B A.
@@ -121,7 +124,9 @@ class LoRA:
             task_type="CAUSAL_LM",
         )
         wanted = matching(causal, self.also_train)
-        model: Any = get_peft_model(causal, config)
+        with warnings.catch_warnings():  # peft reads a property of transformers that is on its way out
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+            model: Any = get_peft_model(causal, config)
         for parameter in wanted.values():
             parameter.requires_grad_(True)
         if self.weights is not None:

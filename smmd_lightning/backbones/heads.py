@@ -1,7 +1,7 @@
 """What a model does behind its last hidden state, and whether we do the same.
 
-Unusual here: nothing trusts a list of architectures. `adjust_logits` knows the adjustments that configurations name, and
-`why_not_split` compares the result with the model's own logits.
+Unusual here: nothing trusts a list of architectures. `adjust_logits` knows the adjustments that configurations name,
+and `why_not_split` compares the result with the model's own logits.
 
 Shape legend: T positions of one row, S any number of positions, V rows of the head.
 """

@@ -7,6 +7,7 @@ entries, as in real models.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from smmd_lightning.backbones import tiny_tokenizer
@@ -48,8 +49,8 @@ def config(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Pretrained
     }
     text = {**_text(preset, len(tokenizer)), **special, **preset.text}
     vision = {**_vision(preset), **preset.vision}
-    tied = {"tie_word_embeddings": preset.tied}
-    token = tokenizer.convert_tokens_to_ids
+    tied: dict[str, Any] = {"tie_word_embeddings": preset.tied}
+    token: Callable[[str], Any] = tokenizer.convert_tokens_to_ids
     if preset.family == "llama":
         return transformers.LlamaConfig(**text, **tied)
     if preset.family == "qwen2":

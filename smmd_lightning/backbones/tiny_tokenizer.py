@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 WORDS = (
     "What", " What", " time", " clock", " show", " shows", " shown", " this", " the", " does", " is", " it", " on",
-    " of", " in", " and", " as", " Answer", "HH", " HH", "MM", "SS", " format", " value", " chart", " number", " How", " how",
-    " many", " much", "Read", " Read", "user", "assistant", "system", "USER", " ASSISTANT",
-    "INST",
+    " of", " in", " and", " as", " Answer", "HH", " HH", "MM", "SS", " format", " value", " chart", " number", " How",
+    " how", " many", " much", "Read", " Read", "user", "assistant", "system", "USER", " ASSISTANT", "INST",
 )  # fmt: skip
 PIECES = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 """No merge crosses these: words with one sign before them, single digits, runs of signs, runs of spaces."""

@@ -1,11 +1,19 @@
-"""Checkpoints: the best by a validation metric, and the last."""
+"""Checkpoints: the best by a validation metric, and the last.
+
+Unusual: the last one is written on its own clock, whether or not the monitored metric is known yet (Lightning would wait
+for it, and a run killed before its first validation would have nothing to go on from).
+"""
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
+from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+
+from smmd_lightning.resume import validation_is_due
 
 
 class BestAndLast(ModelCheckpoint):
@@ -16,9 +24,12 @@ class BestAndLast(ModelCheckpoint):
         mode: Whether more or less of it is better.
         dirpath: Where to. None: `checkpoints/` in the run's folder.
         save_top_k: How many of the best to keep; more than one are numbered by step.
-        every_n_train_steps: Also write every so many optimizer steps. None: after validation only.
-        train_time_interval: Also write every so often.
+        every_n_train_steps: Also write the last one every so many optimizer steps. None: after validation only.
+        train_time_interval: Also write the last one every so often.
         save_on_train_epoch_end: Whether to write at the end of a training epoch instead of after validation.
+
+    Raises:
+        ValueError: `every_n_train_steps` is below 1.
     """
 
     def __init__(
@@ -31,6 +42,8 @@ class BestAndLast(ModelCheckpoint):
         train_time_interval: timedelta | None = None,
         save_on_train_epoch_end: bool | None = None,
     ) -> None:
+        if every_n_train_steps is not None and every_n_train_steps < 1:
+            raise ValueError(f"every_n_train_steps must be at least 1, got {every_n_train_steps}.")
         super().__init__(
             dirpath=dirpath,
             filename="best" if save_top_k == 1 else "step{step:08d}",
@@ -38,9 +51,41 @@ class BestAndLast(ModelCheckpoint):
             mode=mode,
             save_last=True,
             save_top_k=save_top_k,
-            every_n_train_steps=every_n_train_steps,
-            train_time_interval=train_time_interval,
             save_on_train_epoch_end=save_on_train_epoch_end,
             auto_insert_metric_name=False,
             enable_version_counter=False,
         )
+        self.last_every_n_steps = every_n_train_steps
+        self.last_every = train_time_interval
+
+    def save_last_now(self, trainer: Trainer) -> None:
+        """Writes `last.ckpt`, on all processes together."""
+        self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Writes the last one where it is due, unless validation comes next and will write it anyway."""
+        if self._should_skip_saving_checkpoint(trainer) or trainer.fit_loop._should_accumulate():
+            return
+        if self._last_is_due(trainer) and not validation_is_due(trainer):
+            self._last_time_checked = time.monotonic()
+            self.save_last_now(trainer)
+
+    def _last_is_due(self, trainer: Trainer) -> bool:
+        if self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0:
+            return True
+        if self.last_every is None or self._last_time_checked is None:
+            return False
+        due = time.monotonic() - self._last_time_checked >= self.last_every.total_seconds()
+        return bool(trainer.strategy.broadcast(due))  # clocks differ, and all must write together
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forgets that this step may have been written already: what validation finds belongs into the file."""
+        if not trainer.sanity_checking:
+            self._last_global_step_saved = -1
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Writes the last one if steps were made since it was written."""
+        if not self._should_skip_saving_checkpoint(trainer):
+            self.save_last_now(trainer)

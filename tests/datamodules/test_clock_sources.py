@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,11 @@ def test_a_drawing_is_a_function_of_seed_epoch_and_index() -> None:
     ]
     assert len({pixels("train", 4, 2), *others}) == 5
     assert pixels("test", 4, 0) == pixels("test", 4, 7), "outside training nothing changes between epochs"
+    val, test = (
+        SyntheticClocks(9, split, image_size=32, unseen_times=False).example(key(4)) for split in ("val", "test")
+    )
+    assert val.answer == test.answer
+    assert val.images[0].tobytes() != test.images[0].tobytes(), "one time of day, two drawings"
 
 
 def test_ids_answers_and_facts_agree() -> None:
@@ -160,7 +166,13 @@ def test_rows_become_samples_and_invalid_ones_are_left_out(tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "json", "jsonl"])
 def test_every_kind_of_file_with_other_column_names(tmp_path: Path, kind: str) -> None:
     (tmp_path / "x.png").write_bytes(png())
-    rows = {"file": ["x.png", "x.png"], "h": [3, 11], "m": [7, 0], "ok": [True, False], "note": ["007", "NA"]}
+    rows = {
+        "file": ["x.png"] * 3,
+        "h": [3, 11, 4],
+        "m": [7, 0, 8],
+        "ok": [True, False, True],
+        "note": ["007", "", "NA"],
+    }
     path = tmp_path / f"t.{kind}"
     if kind in ("csv", "tsv"):
         mark = "," if kind == "csv" else "\t"
@@ -174,9 +186,8 @@ def test_every_kind_of_file_with_other_column_names(tmp_path: Path, kind: str) -
         path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     columns = ClockColumns(image="file", hour="h", minute="m", valid="ok", extra=("note",))
     source = FileClocks(path, "train", columns=columns)
-    assert len(source) == 1
-    example = source.example(key(0))
-    assert (example.answer, example.meta["note"]) == ("03:07", "007")
+    examples = [source.example(key(i)) for i in range(len(source))]
+    assert [(e.answer, e.meta["note"]) for e in examples] == [("03:07", "007"), ("04:08", "NA")]
 
 
 @pytest.mark.parametrize(
@@ -204,6 +215,24 @@ def test_numbers_as_text_and_whole_floats_are_read(tmp_path: Path) -> None:
     assert floats.example(key(0)).answer == "03:05"
 
 
+def test_one_column_may_hold_the_whole_time(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(png())
+    (tmp_path / "t.csv").write_text("image,time\na.png,15:05:30\na.png,3:05\na.png,noonish\n")
+    source = FileClocks(tmp_path / "t.csv", "train", columns=ClockColumns(time="time"), answer_format="HH:MM:SS")
+    assert source.example(key(0)).answer == "03:05:30"
+    with pytest.raises(BadSample, match="row 2, column 'time': no seconds"):
+        source.example(key(1))
+    with pytest.raises(BadSample, match="row 3, column 'time': 'noonish' is no time of day"):
+        source.example(key(2))
+
+
+def test_sources_travel_to_worker_processes(tmp_path: Path) -> None:
+    for source in (SyntheticClocks(5, "train", image_size=16), FileClocks(write_rows(tmp_path, ROWS), "train")):
+        copy = pickle.loads(pickle.dumps(source))
+        assert copy.example(key(1)).answer == source.example(key(1)).answer
+        assert copy.example(key(1)).images[0].tobytes() == source.example(key(1)).images[0].tobytes()
+
+
 def test_a_missing_second_matters_only_where_it_is_asked_for(tmp_path: Path) -> None:
     rows = [
         {"image": "a.png", "hour": 3, "minute": 5, "second": 4},
@@ -211,7 +240,7 @@ def test_a_missing_second_matters_only_where_it_is_asked_for(tmp_path: Path) -> 
     ]
     path = write_rows(tmp_path, rows)
     assert FileClocks(path, "train").example(key(1)).answer == "03:05"
-    with pytest.raises(BadSample, match="row 2, column 'second': empty"):
+    with pytest.raises(BadSample, match="row 2, column 'second': no seconds"):
         FileClocks(path, "train", answer_format="HH:MM:SS").example(key(1))
     without = write_rows(tmp_path, [{"image": "a.png", "hour": 3, "minute": 5}], "without.jsonl")
     with pytest.raises(ValueError, match=r"without\.jsonl: no column 'second'; the columns are 'image', 'hour'"):

@@ -173,6 +173,7 @@ def test_bad_files_name_file_and_reason(tmp_path: Path) -> None:
         load_image(5)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_any_damage_is_a_bad_sample_and_never_another_error() -> None:
     rng = np.random.default_rng(1)
     pixels = Image.fromarray(rng.integers(0, 255, (24, 24, 3), dtype=np.uint8))

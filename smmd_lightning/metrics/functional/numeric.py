@@ -26,7 +26,7 @@ COLUMNS = ("exact_match", "parse_failures", "absolute_error", "relative_error")
 TOLERANCES = (0.0, 0.01, 0.02, 0.05, 0.1)
 
 ARITHMETIC = Context(prec=50, Emax=10_000, Emin=-10_000, traps=[])
-_LARGEST = 3e38  # errors are kept in float32, where infinity already means "nothing parsed"
+_LARGEST = 1e30  # errors are kept and summed in float32, where infinity already means "nothing parsed"
 
 
 def relative_error(prediction: Decimal, target: Decimal) -> Decimal:

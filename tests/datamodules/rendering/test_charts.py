@@ -96,6 +96,8 @@ def test_slices_are_as_large_as_their_shares_and_start_at_twelve() -> None:
     image = draw_chart(table([50, 30, 20]), style("pie"), 336)
     areas = np.array([mask(image, colour).sum() for colour in (RED, GREEN, BLUE)])
     assert np.allclose(areas / areas.sum() * 100, [50, 30, 20], atol=0.7)
+    whole = mask(image, RED) | mask(image, GREEN) | mask(image, BLUE)
+    assert whole.sum() > 0.98 * np.pi / 4 * whole.any(0).sum() * whole.any(1).sum(), "the slices close the circle"
     assert mask(image, RED).any(0).nonzero()[0].min() >= 336 / 2 - 2, "the first half lies to the right"
     ring = draw_chart(table([50, 30, 20]), style("pie", ring=True), 336)
     assert 0.2 < mask(ring, RED).sum() / areas[0] < 0.8

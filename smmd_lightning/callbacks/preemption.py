@@ -1,0 +1,96 @@
+"""Leaving in time when a cluster asks for it.
+
+Unusual: Lightning's own handlers write the checkpoint (and broadcast) from inside the signal, wherever each process happens
+to be, which hangs processes that are in the middle of another exchange. Here the signal only raises a flag; at the end
+of the optimizer step the processes agree, write `last.ckpt` together, ask SLURM for another turn, and leave.
+
+One real example: `#SBATCH --signal=USR1@120 --requeue` in `configs/cluster/slurm.sbatch`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import threading
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from smmd_lightning.callbacks.checkpoints import BestAndLast
+
+log = logging.getLogger(__name__)
+
+
+class Preemption(Callback):
+    """Stops training at the end of an optimizer step after SIGUSR1 or SIGTERM, with a checkpoint.
+
+    SIGUSR1 under SLURM also puts the job back into the queue (`scontrol requeue`); with `--resume auto` it goes on there.
+
+    Args:
+        requeue: Whether to ask SLURM for another turn after SIGUSR1.
+    """
+
+    def __init__(self, requeue: bool = True) -> None:
+        self.requeue = requeue
+        self._received: int | None = None
+        self._earlier: dict[int, Any] = {}
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Takes over the signals from Lightning."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGUSR1, signal.SIGTERM):
+                self._earlier[number] = signal.signal(number, self._note)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Leaves if any process was asked to.
+
+        Raises:
+            SystemExit: The checkpoint is written; exit code 0 with another turn, else 143 as after any SIGTERM.
+        """
+        if trainer.fit_loop._should_accumulate():
+            return
+        if not trainer.strategy.reduce_boolean_decision(self._received is not None, all=False):
+            return
+        if trainer.fit_loop.epoch_loop._is_training_done and trainer.global_step == trainer.max_steps:
+            return  # what is left takes no longer than another start
+        again = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGUSR1, all=False)
+        checkpoints = [callback for callback in trainer.checkpoint_callbacks if isinstance(callback, BestAndLast)]
+        for callback in checkpoints[:1]:
+            callback.save_last_now(trainer)
+        trainer._logger_connector.update_train_step_metrics()  # else this step would be missing in the log for good
+        if trainer.is_global_zero:
+            kept = f"{checkpoints[0].last_model_path} is written" if checkpoints else "no checkpoint callback, nothing kept"
+            print(f"stopped by a signal after {trainer.global_step} steps; {kept}", flush=True)
+            if again and self.requeue and "SLURM_JOB_ID" in os.environ:
+                self._requeue()
+        raise SystemExit(0 if again else 143)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Gives the signals back."""
+        self._restore()
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Gives the signals back."""
+        self._restore()
+
+    def _note(self, number: int, _: Any) -> None:
+        if self._received != signal.SIGUSR1:  # SLURM sends SIGTERM too, once the job is requeued
+            self._received = number
+
+    def _restore(self) -> None:
+        for number, handler in self._earlier.items():
+            # Lightning's own would still broadcast from inside a signal; a leaving process needs none.
+            signal.signal(number, signal.SIG_IGN if self._received is not None else handler)
+        self._earlier = {}
+
+    def _requeue(self) -> None:
+        job = os.environ["SLURM_JOB_ID"]
+        if "SLURM_ARRAY_JOB_ID" in os.environ:
+            job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+        result = subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, check=False)
+        if result.returncode:
+            log.warning("scontrol requeue %s failed: %s", job, result.stderr.strip())

@@ -1,0 +1,268 @@
+"""Puts the page together.
+
+Unusual: the page's content security policy forbids every request and every script but its own, by hash; so markup
+that a model wrote could not even run if it slipped through the escaping.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from smmd_lightning.report import clock_plots, plots
+from smmd_lightning.report.gallery import gallery
+from smmd_lightning.report.run import Run, read_run
+from smmd_lightning.report.samples import picture
+from smmd_lightning.report.statistics import Interval, Judged, judge_rows
+from smmd_lightning.report.svg import number
+
+MOST_ROWS = 5000
+MOST_TEXT = 2000
+"""Letters of an answer or prompt that the table keeps."""
+
+HEADLINES = {
+    "clock": (
+        "exact_match",
+        "within_5_minutes",
+        "median_error_minutes",
+        "hour_accuracy",
+        "minute_accuracy",
+        "parse_failures",
+    ),
+    "chart": (
+        "relaxed_accuracy_official",
+        "relaxed_accuracy_robust",
+        "exact_match",
+        "median_relative_error",
+        "parse_failures",
+    ),
+    "math": ("exact_match", "within_5_percent", "median_relative_error", "median_absolute_error", "parse_failures"),
+}
+TASK_NAMES = {"clock": "Clocks", "chart": "Charts", "math": "Text math"}
+
+
+def write_report(folder: str | Path, target: str | Path | None = None, **names: str) -> Path:
+    """Writes the page about a run.
+
+    Args:
+        folder: The run's folder.
+        target: File to write. None: `report.html` in that folder.
+        **names: Names of the files `predictions` and `metrics`, see `read_run`.
+
+    Returns:
+        The file written.
+
+    Raises:
+        ValueError: The folder holds no run, or a file in it is damaged.
+    """
+    page = render_page(read_run(folder, **names))
+    file = Path(folder) / "report.html" if target is None else Path(target)
+    temporary = file.with_name(f".{file.name}.tmp")
+    temporary.write_text(page, encoding="utf-8")
+    return temporary.replace(file)
+
+
+def render_page(run: Run) -> str:
+    """Returns the page about a run as HTML."""
+    judged, unknown = _judge(run)
+    sections = [
+        _section("Learning", "".join(plots.learning_curves(run)) or '<p class="note">No training log was found.</p>'),
+        *(_task_section(part, run) for part in judged),
+        *(f'<p class="note">{escape(reason)}</p>' for reason in unknown),
+    ]
+    if run.answers:
+        sections.append(_table_section(run))
+    sections.append(_about_section(run))
+    name = run.folder.resolve().name
+    head = f"<header><h1>{escape(name)}</h1><p>{escape(_summary(run))}</p></header>{_headlines(judged, run)}"
+    assets = files("smmd_lightning.report")
+    script = assets.joinpath("page.js").read_text(encoding="utf-8")
+    style = assets.joinpath("page.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{escape(name)} · report</title><style>{style}</style>"
+        f'</head><body><main>{head}{"".join(sections)}</main><script type="application/json" id="answers">'
+        f"{_embedded(_table_data(run))}</script><script>{script}</script></body></html>\n"
+    )
+
+
+def _judge(run: Run) -> tuple[list[Judged], list[str]]:
+    by_task: dict[str, list[dict[str, Any]]] = {}
+    for row in run.answers:
+        by_task.setdefault(str(row.get("task")), []).append(row)
+    judged, unknown = [], []
+    for task, rows in by_task.items():
+        try:
+            judged.append(judge_rows(task, rows))
+        except ValueError as error:
+            unknown.append(f"{len(rows)} answers are shown in the table only: {error}")
+    return judged, unknown
+
+
+def _summary(run: Run) -> str:
+    model = run.settings.get("model") or {}
+    backbone = (model.get("backbone") or {}).get("init_args") or {}
+    loss = (model.get("numeric_loss") or {}).get("class_path", "") if model.get("numeric_loss") else ""
+    steps = max((curve[-1][0] for curve in run.curves.values() if curve), default=0)
+    parts = [
+        str(backbone.get("path", "")),
+        f"cross-entropy + {model.get('loss_weight', 1)} × {loss.rpartition('.')[2]}" if loss else "",
+        f"{steps:,} steps" if steps else "",
+        f"{len(run.answers):,} answers" if run.answers else "no answers yet: run test",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _headlines(judged: list[Judged], run: Run) -> str:
+    parts = []
+    for part in judged:
+        if len(judged) > 1:
+            parts.append(f"<h2>{TASK_NAMES.get(part.task, escape(part.task))}</h2>")
+        tiles = [
+            f'<div class="tile"><div class="name">{_title(name)}</div>'
+            f'<div class="value">{_shown(name, found.value)}</div>'
+            f'<div class="range">{_shown(name, found.low)} to {_shown(name, found.high)}</div></div>'
+            for name in HEADLINES[part.task]
+            if (found := part.intervals.get(name)) is not None
+        ]
+        parts.append(f'<div class="tiles">{"".join(tiles)}</div>')
+    if judged:
+        parts.append(
+            '<p class="note">Below each value its 95 % interval over the answers (Wilson for shares, bootstrap for '
+            "errors); it says nothing about another training run.</p>"
+        )
+        parts += [f'<p class="note">{escape(line)}</p>' for line in disagreements(judged, run.metrics)]
+    if run.metrics:
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{number(value)}</td></tr>" for name, value in run.metrics.items()
+        )
+        parts.append(f"<details><summary>All metrics</summary><table>{rows}</table></details>")
+    return "".join(parts)
+
+
+def disagreements(judged: Iterable[Judged], metrics: dict[str, float]) -> list[str]:
+    """Says where the metrics file and the answers differ: the files are then of two different evaluations."""
+    judged = list(judged)
+    lines = []
+    for part in judged:
+        prefix = f"test/{part.task}/" if len(judged) > 1 else "test/"
+        for name in HEADLINES[part.task]:
+            stored, found = metrics.get(prefix + name), part.intervals.get(name)
+            if stored is not None and found is not None and abs(stored - found.value) > 0.005 * max(1.0, abs(stored)):
+                lines.append(
+                    f"metrics.json says {prefix}{name} = {number(stored)}, the answers give {number(found.value)}."
+                )
+    return lines
+
+
+def _task_section(part: Judged, run: Run) -> str:
+    if part.task == "clock":
+        shown = [clock_plots.error_histogram(part), clock_plots.mistakes(part), clock_plots.error_arcs(part)]
+        shown += [clock_plots.scatter(part), plots.tolerance_curve(part)]
+    else:
+        shown = [plots.relative_histogram(part), plots.number_scatter(part), plots.tolerance_curve(part)]
+    name = TASK_NAMES.get(part.task, part.task)
+    return (
+        _section(f"{name}: where it is wrong", "".join(shown))
+        + _section(f"{name}: digits by place", "".join(plots.confusions(part)))
+        + _section(f"{name}: results by kind", "".join(plots.by_kind(part)))
+        + _section(f"{name}: samples", gallery(part.rows, run.folder), "samples")
+    )
+
+
+def _section(title: str, content: str, kind: str = "plots") -> str:
+    return f'<section><h2>{escape(title)}</h2><div class="{kind}">{content}</div></section>' if content else ""
+
+
+def _table_section(run: Run) -> str:
+    note = ""
+    if len(run.answers) > MOST_ROWS:
+        note = f'<p class="note">The first {MOST_ROWS:,} of {len(run.answers):,} answers; the file has them all.</p>'
+    pictures = sum(1 for row in run.answers if row.get("image"))
+    note += (
+        f'<p class="note">A row opens prompt, whole output and picture; {pictures:,} of {len(run.answers):,} pictures '
+        "were stored (<code>--results.save_images</code> stores more).</p>"
+    )
+    return (
+        '<section><h2>All answers</h2><div class="filters" role="search">'
+        '<input type="search" id="words" placeholder="Find in id, prompt, answer" aria-label="Find">'
+        '<select id="which" aria-label="Which answers"><option value="">all</option>'
+        '<option value="wrong">wrong</option><option value="right">right</option><option value="unread">nothing read</option></select>'
+        '<select id="kind" aria-label="Kind"><option value="">every kind</option></select>'
+        '<span id="count"></span></div>'
+        '<div class="wide"><table id="rows"><thead></thead><tbody></tbody></table></div>'
+        '<button id="more" type="button">Show more</button>'
+        '<noscript><p class="note">The table needs JavaScript.</p></noscript>'
+        f"{note}</section>"
+    )
+
+
+def _table_data(run: Run) -> list[dict[str, Any]]:
+    data = []
+    for row in run.answers[:MOST_ROWS]:
+        meta = row.get("meta") or {}
+        kept = {name: row.get(name) for name in ("id", "task", "truth", "parsed", "error", "error_unit", "correct")}
+        kept |= {name: str(row.get(name) or "")[:MOST_TEXT] for name in ("prompt", "raw")}
+        kept["meta"] = {name: str(value)[:200] for name, value in meta.items() if name != "task"}
+        if isinstance(kept["error"], float) and not math.isfinite(kept["error"]):
+            kept["error"] = None
+        kept["kind"] = str(meta.get("kind") or meta.get("numerals") or "")
+        if address := picture(run.folder, row):
+            kept["image"] = address
+        data.append(kept)
+    return data
+
+
+def _embedded(data: Any) -> str:
+    """JSON that can stand inside a script element, whatever text it holds."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    for sign in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _about_section(run: Run) -> str:
+    facts: list[tuple[str, str]] = [("folder", str(run.folder))]
+    if run.seconds and "time, fit" not in run.facts:
+        facts.append(("training log spans", duration(run.seconds)))
+    facts += [(name, str(value)) for name, value in run.facts.items()]
+    rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
+    config = f"<details><summary>Config</summary><pre>{escape(run.config)}</pre></details>" if run.config else ""
+    return f'<section><h2>The run</h2><div class="wide"><table class="facts">{rows}</table></div>{config}</section>'
+
+
+def duration(seconds: float) -> str:
+    """Writes a time span.
+
+    >>> duration(3723)
+    '1 h 2 min'
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _title(name: str) -> str:
+    return escape(name.replace("_", " "))
+
+
+def _shown(name: str, value: float) -> str:
+    if "error" in name:
+        unit = " min" if name.endswith("minutes") else ""
+        return f"{100 * value:.3g} %" if "relative" in name and value < 1e6 else f"{number(value)}{unit}"
+    return f"{100 * value:.1f} %"
+
+
+__all__ = ["Interval", "disagreements", "duration", "render_page", "write_report"]

@@ -1,0 +1,97 @@
+"""What Lightning's own checkpoints leave open, so that a run that was stopped ends as one that was not.
+
+Unusual: the loops' counters are corrected while a checkpoint is written. Gradients of an unfinished accumulation window
+are not saved, so its micro-batches must come again: the counters go back to the last finished window, where the loader's
+own position is already. A validation that was due but had not run yet must run on resuming, where Lightning would take
+it for done. An epoch that `max_steps` cut short goes on. Random numbers need no saving: they are drawn anew every
+optimizer step.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.pytorch import Trainer
+from lightning.pytorch.trainer.states import TrainerFn
+
+
+def step_seed(seed: int, step: int, rank: int) -> int:
+    """Returns the seed of one process's dropout in one optimizer step.
+
+    Args:
+        seed: The run's seed.
+        step: Optimizer steps done.
+        rank: The process's number.
+
+    Examples:
+        >>> step_seed(1, 10, 0) == step_seed(1, 10, 0), step_seed(1, 10, 0) == step_seed(1, 10, 1)
+        (True, False)
+    """
+    # torch's seed of a run may be any 64-bit number, negative ones included.
+    return int(np.random.SeedSequence([seed % 2**64, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def draw_anew(seed: int, step: int, rank: int) -> None:
+    """Starts torch's generators (of all devices) for one optimizer step.
+
+    Args:
+        seed: The run's seed.
+        step: Optimizer steps done.
+        rank: The process's number.
+    """
+    torch.manual_seed(step_seed(seed, step, rank))
+
+
+def validation_is_due(trainer: Trainer) -> bool:
+    """Returns whether validation follows the micro-batch that has just been trained on."""
+    loop = trainer.fit_loop
+    fetcher = loop._data_fetcher
+    return fetcher is not None and bool(trainer.enable_validation) and loop.epoch_loop._should_check_val_fx(fetcher)
+
+
+def settle_counters(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
+    """Corrects the loops' counters in a checkpoint that is about to be written.
+
+    Args:
+        trainer: The trainer, inside or after `fit`; otherwise nothing happens.
+        checkpoint: Lightning's checkpoint; `loops` is changed in place.
+    """
+    if trainer.state.fn != TrainerFn.FITTING:
+        return
+    loops = checkpoint["loops"]["fit_loop"]
+    batches = loops["epoch_loop.batch_progress"]
+    current, total = batches["current"], batches["total"]
+    epoch_loop = trainer.fit_loop.epoch_loop
+    unfinished = not epoch_loop._num_ready_batches_reached()
+    extra = current["ready"] % trainer.accumulate_grad_batches
+    if unfinished and loops["epoch_progress"]["total"]["processed"] == loops["epoch_progress"]["total"]["ready"]:
+        for counts in (loops["epoch_progress"]["current"], loops["epoch_progress"]["total"]):
+            counts.update(processed=counts["ready"] - 1, completed=counts["ready"] - 1)
+    if unfinished and extra:
+        _go_back(loops, extra)
+    elif total["completed"] == total["processed"] - 1 and validation_is_due(trainer):
+        _validate_first(loops)
+
+
+def _go_back(loops: dict[str, Any], batches: int) -> None:
+    """Makes the counters those of a checkpoint written `batches` micro-batches earlier, at the end of that batch."""
+    progress = loops["epoch_loop.batch_progress"]
+    for counts in (progress["current"], progress["total"]):
+        ready = counts["ready"] - batches
+        counts.update(ready=ready, started=ready, processed=ready, completed=ready - 1)
+    progress["is_last_batch"] = False
+    loops["epoch_loop.state_dict"]["_batches_that_stepped"] -= 1  # counted again on resuming, as for any such checkpoint
+
+
+def _validate_first(loops: dict[str, Any]) -> None:
+    """Makes the counters those of a validation that was begun after this batch and broken off in its first batch."""
+    progress = loops["epoch_loop.batch_progress"]
+    for counts in (progress["current"], progress["total"]):
+        counts["completed"] = counts["processed"]
+    validation = loops["epoch_loop.val_loop.batch_progress"]
+    validation["total"] = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
+    validation["current"] = {"ready": 0, "started": 0, "processed": 0, "completed": 0}
+
+
