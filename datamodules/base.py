@@ -15,7 +15,7 @@ from datamodules.loading import BatchBuilder, NumericLoader
 from datamodules.sampling import MicroBatchSampler
 from datamodules.samples import Split
 from smmd_lightning.processors import load_processor
-from smmd_lightning.types import Source
+from smmd_lightning.types import NumericExample, SampleKey, Source
 
 
 class NumericDataModule(LightningDataModule):
@@ -120,6 +120,10 @@ class NumericDataModule(LightningDataModule):
                 fallback_template=self.fallback_template,
             )
         return self._collator
+
+    def example(self, split: Split, key: SampleKey) -> NumericExample:
+        """Reads or draws one sample again, its pictures included; `Batch.keys` tells the keys."""
+        return self._source(split).example(key)
 
     def size(self, split: Split) -> int:
         """Returns the number of samples of `split` in use."""

@@ -102,5 +102,7 @@ class SyntheticClocks:
                 "style": self.style,
                 "shape": spec.shape,
                 "numerals": spec.numerals.system,
+                # Where the dial lies (x, y, radius in image sides; turn in degrees), to draw what was read over it.
+                "dial": [round(place, 4) for place in (*spec.centre, spec.radius, spec.rotation)],
             },
         )

@@ -72,6 +72,7 @@ class BatchBuilder(Dataset[Batch]):
                     rows[row] = self._usable(self._next(rows[row][1]), skipped)
             else:
                 batch.skipped = skipped
+                batch.keys = [key for _, key in rows]
                 return batch
 
     def _usable(self, key: SampleKey, skipped: list[str]) -> tuple[NumericExample, SampleKey]:

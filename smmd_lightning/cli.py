@@ -16,13 +16,22 @@ from typing import Any, Literal
 
 import torch
 from lightning.pytorch import LightningDataModule, Trainer
-from lightning.pytorch.callbacks import LearningRateMonitor
+from lightning.pytorch.callbacks import LearningRateMonitor, ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
-from smmd_lightning.callbacks import BestAndLast, Preemption, ResultsWriter, RunFolder, Throughput
+from smmd_lightning.callbacks import (
+    BestAndLast,
+    Preemption,
+    ResultsWriter,
+    RunFolder,
+    SampleGallery,
+    StartSummary,
+    Throughput,
+)
+from smmd_lightning.callbacks.progress import progress
 from smmd_lightning.checkpointing import META, AtomicCheckpointIO, newest_complete
 from smmd_lightning.module import SMMDModule
 
@@ -44,6 +53,8 @@ class SMMDCLI(LightningCLI):
             help="auto: fit goes on from the newest complete checkpoint in run_dir, or starts if there is none.",
         )
         parser.add_lightning_class_args(BestAndLast, "checkpoint")
+        parser.add_lightning_class_args(StartSummary, "summary")  # before the results, whose page shows its facts
+        parser.add_lightning_class_args(SampleGallery, "gallery")
         parser.add_lightning_class_args(ResultsWriter, "results")
         parser.link_arguments("run_dir", "trainer.default_root_dir")
         parser.link_arguments("model.backbone.init_args.path", "data.init_args.processor")
@@ -58,6 +69,8 @@ class SMMDCLI(LightningCLI):
         if self.config.get("subcommand") != "fit":
             return
         config = self.config.fit
+        if config.ckpt_path is not None:  # the trainer itself knows of it only after the callbacks' set-up
+            self.save_config_kwargs["overwrite"] = True
         if config.resume != "auto" or config.ckpt_path is not None:
             return
         self.save_config_kwargs["overwrite"] = True
@@ -74,6 +87,10 @@ class SMMDCLI(LightningCLI):
         plugins = settings.get("plugins") or []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO()]
+        callbacks = settings.get("callbacks") or []
+        callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
+        if settings.get("enable_progress_bar") is not False and not any(isinstance(c, ProgressBar) for c in callbacks):
+            kwargs["callbacks"] = [*callbacks, progress()]
         return super().instantiate_trainer(**kwargs)
 
     def _parse_ckpt_path(self) -> None:
@@ -133,6 +150,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         trainer_defaults={
             "callbacks": [LearningRateMonitor("step"), Throughput(), Preemption()],
             "use_distributed_sampler": False,
+            "enable_model_summary": False,  # StartSummary says it shorter
         },
         args=args,
         run=run,

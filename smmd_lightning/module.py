@@ -102,7 +102,8 @@ class SMMDModule(LightningModule):
 
     def configure_optimizers(self) -> Any:
         """Returns the optimizer of the trained parameters, and the schedule per optimizer step."""
-        trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        # Named, since some optimizers treat embeddings and hidden matrices differently.
+        trained = [(name, parameter) for name, parameter in self.named_parameters() if parameter.requires_grad]
         if not trained:
             raise ValueError("Nothing to train: every parameter is frozen. Look at the backbone's freeze settings.")
         optimizer = self.optimizer(trained)
@@ -167,15 +168,15 @@ class SMMDModule(LightningModule):
         self._eval_sums = torch.zeros(4, dtype=torch.float64, device=self.device)
         self.metrics.reset()
 
-    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> None:
-        """Adds a batch to the sums (with labels), or generates answers and adds them to the metrics (without)."""
+    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+        """Adds a batch to the sums (with labels), or to the metrics (without), and returns the rows of its answers."""
         if batch.labels is None:
-            self._answer(batch)
-            return
+            return self._answer(batch)
         output = self.objective(self.backbone, batch.inputs, batch.labels)
         sums = torch.stack([output.metrics["ce_sum"], output.metrics["numeric_sum"]]).double()
         assert self._eval_sums is not None
         self._eval_sums += torch.cat([sums, sums.new_tensor([output.supervised, output.numeric])])
+        return None
 
     def on_validation_epoch_end(self) -> None:
         """Logs the means over the whole split, over all processes."""

@@ -10,13 +10,15 @@ One real example: `--trainer.strategy smmd_lightning.strategies.FSDP2Strategy --
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, TYPE_CHECKING
 
 import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
+from lightning.pytorch.plugins.precision import FSDPPrecision
 from lightning.pytorch.strategies import FSDPStrategy, ModelParallelStrategy
 from lightning.pytorch.strategies.parallel import ParallelStrategy
 from torch import nn
@@ -26,8 +28,6 @@ from smmd_lightning import sharded
 from smmd_lightning.checkpointing import META
 
 if TYPE_CHECKING:
-    from lightning.pytorch import Trainer
-
     from smmd_lightning.backbones.base import Backbone
 
 Precision = Literal["float32", "bfloat16", "float16"]
@@ -157,8 +157,7 @@ class FSDP2Strategy(_ShardedStrategy, ModelParallelStrategy):
             backbone.dtype = wanted
         self.shard(backbone, backbone.blocks)
         if convert:
-            for parameter in backbone.parameters():
-                parameter.data = parameter.data.float()
+            backbone.float()
 
     def shard(self, backbone: nn.Module, blocks: list[nn.Module]) -> None:
         """Shards a loaded backbone in place.
@@ -187,6 +186,8 @@ class FSDP2Strategy(_ShardedStrategy, ModelParallelStrategy):
             fully_shard(block, **options)
         fully_shard(backbone, **options)
         register_fsdp_forward_method(backbone, "generate")
+        # The losses that a backbone returns may be views of each other; nothing here changes them in place.
+        warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
 
     def model_to_device(self) -> None:
         """Moves what is not sharded; with `cpu_offload` the shards stay where they are."""
@@ -196,6 +197,20 @@ class FSDP2Strategy(_ShardedStrategy, ModelParallelStrategy):
         for child in self.model.children():
             if not (self.cpu_offload and isinstance(child, FSDPModule)):
                 child.to(self.root_device)
+
+
+class _FSDP1Precision(FSDPPrecision):
+    def __init__(self, precision: Any, strategy: ParallelStrategy) -> None:
+        super().__init__(precision)
+        self.strategy = strategy
+
+    def clip_grad_by_norm(self, optimizer: Optimizer, clip_val: int | float) -> None:  # type: ignore[override]
+        model: Any = self.strategy.model
+        if clip_val > 0:
+            model.clip_grad_norm_(clip_val)
+
+    def convert_input(self, data: Any) -> Any:
+        return data  # FSDP casts what its forward gets; a batch also carries what is no tensor
 
 
 class FSDP1Strategy(_ShardedStrategy, FSDPStrategy):
@@ -235,6 +250,19 @@ class FSDP1Strategy(_ShardedStrategy, FSDPStrategy):
         blocks = set(backbone.blocks)
         self.kwargs["auto_wrap_policy"] = CustomPolicy(lambda module: module in blocks)
 
+    def _setup_model(self, model: nn.Module) -> nn.Module:
+        """Wraps the model; Lightning's own way passes a device number, which CPUs lack."""
+        from torch.distributed.fsdp import FullyShardedDataParallel
+
+        return FullyShardedDataParallel(
+            model,
+            cpu_offload=self.cpu_offload,
+            mixed_precision=self.mixed_precision_config,
+            sharding_strategy=self.sharding_strategy,
+            device_id=self.root_device,
+            **self.kwargs,
+        )
+
     @property
     def mixed_precision_config(self) -> Any:
         """The trainer's precision, but with gradients summed, and buffers kept, in float32."""
@@ -244,15 +272,15 @@ class FSDP1Strategy(_ShardedStrategy, FSDPStrategy):
         kind = plugin.mixed_precision_config.param_dtype
         return MixedPrecision(param_dtype=kind, reduce_dtype=torch.float32, buffer_dtype=torch.float32)
 
-    def setup(self, trainer: Trainer) -> None:
-        """Wraps the model, and lets gradients be clipped by norm, which plain Lightning refuses."""
-        super().setup(trainer)
-        self.precision_plugin.clip_grad_by_norm = self._clip  # type: ignore[method-assign]
+    @property
+    def precision_plugin(self) -> FSDPPrecision:
+        """Arithmetic of the chosen precision, and clipping by norm, which Lightning's own plugin refuses."""
+        plugin = self._precision_plugin
+        return plugin if isinstance(plugin, FSDPPrecision) else _FSDP1Precision("32-true", self)
 
-    def _clip(self, optimizer: Optimizer, clip_val: int | float) -> None:
-        model: Any = self.model
-        if clip_val > 0:
-            model.clip_grad_norm_(clip_val)
+    @precision_plugin.setter
+    def precision_plugin(self, plugin: FSDPPrecision | None) -> None:
+        self._precision_plugin = None if plugin is None else _FSDP1Precision(plugin.precision, self)
 
 
 __all__ = ["FSDP1Strategy", "FSDP2Strategy"]

@@ -88,6 +88,7 @@ class Batch:
         window_targets: (S,) the supervised target ids of the whole accumulation window this batch is part of,
             on this process. None outside training.
         window_end: Whether this is the last micro-batch of its accumulation window.
+        keys: The B keys the rows were read by, so that a sample can be looked at again; empty where not told.
     """
 
     inputs: dict[str, Tensor]
@@ -98,6 +99,7 @@ class Batch:
     skipped: list[str] = field(default_factory=list)
     window_targets: Tensor | None = None
     window_end: bool = True
+    keys: list[SampleKey] = field(default_factory=list)
 
     def __len__(self) -> int:
         """Number of rows, fillers included."""

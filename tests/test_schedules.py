@@ -25,13 +25,18 @@ def test_a_cosine_is_half_way_in_the_middle():
     assert seen == pytest.approx([2.0, 2 * 0.8535534, 1.0, 2 * 0.1464466, 0.0], abs=1e-6)
 
 
+def test_the_decay_may_begin_late():
+    seen = rates(6, decay="linear", decay_share=0.5, total_steps=4)
+    assert seen == pytest.approx([2.0, 2.0, 2.0, 1.0, 0.0, 0.0])
+
+
 def test_constant_stays_up():
     assert rates(6, warmup_steps=1, decay="constant", total_steps=3) == pytest.approx([1.0, 2, 2, 2, 2, 2])
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"warmup_steps": -1}, "got -1"), ({"floor": 2.0}, "got 2.0"), ({"decay": "steps"}, "got 'steps'")],
+    [({"warmup_steps": -1}, "got -1"), ({"floor": 2.0}, "got 2.0"), ({"decay_share": 0.0}, "got 0.0"), ({"decay": "steps"}, "got 'steps'")],
 )
 def test_impossible_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):

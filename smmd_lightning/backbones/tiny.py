@@ -135,6 +135,21 @@ PRESETS: dict[str, TinyPreset] = {
         vision={"initializer_range": 0.02},
         scale={"position_embedding": 5.0},
     ),
+    # The same, twice as large, for clock faces of all kinds.
+    "clock-varied": TinyPreset(
+        "llava",
+        hidden=128,
+        kv_heads=4,
+        mlp=344,
+        rope_theta=100.0,
+        initializer_range=0.09,
+        patch=16,
+        vision_hidden=128,
+        vision_mlp=512,
+        feature_layer=-1,
+        vision={"initializer_range": 0.02},
+        scale={"position_embedding": 5.0},
+    ),
 }
 """The presets behind `tiny:NAME`."""
 

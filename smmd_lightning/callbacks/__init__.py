@@ -1,9 +1,22 @@
 """Callbacks that every run gets from the command line."""
 
 from smmd_lightning.callbacks.checkpoints import BestAndLast
+from smmd_lightning.callbacks.gallery import SampleGallery
 from smmd_lightning.callbacks.preemption import Preemption
+from smmd_lightning.callbacks.progress import LineProgress, TerminalProgress
 from smmd_lightning.callbacks.results import ResultsWriter
 from smmd_lightning.callbacks.run_folder import RunFolder
+from smmd_lightning.callbacks.summary import StartSummary
 from smmd_lightning.callbacks.throughput import Throughput
 
-__all__ = ["BestAndLast", "Preemption", "ResultsWriter", "RunFolder", "Throughput"]
+__all__ = [
+    "BestAndLast",
+    "LineProgress",
+    "Preemption",
+    "ResultsWriter",
+    "RunFolder",
+    "SampleGallery",
+    "StartSummary",
+    "TerminalProgress",
+    "Throughput",
+]

@@ -63,7 +63,11 @@ class Preemption(Callback):
             callback.save_last_now(trainer)
         trainer._logger_connector.update_train_step_metrics()  # else this step would be missing in the log for good
         if trainer.is_global_zero:
-            kept = f"{checkpoints[0].last_model_path} is written" if checkpoints else "no checkpoint callback, nothing kept"
+            kept = (
+                f"{checkpoints[0].last_model_path} is written"
+                if checkpoints
+                else "no checkpoint callback, nothing kept"
+            )
             print(f"stopped by a signal after {trainer.global_step} steps; {kept}", flush=True)
             if again and self.requeue and "SLURM_JOB_ID" in os.environ:
                 self._requeue()

@@ -1,8 +1,10 @@
-"""What an evaluation leaves behind: predictions.jsonl, metrics.json, and a short table at the end."""
+"""What an evaluation leaves behind: predictions.jsonl, some pictures, metrics.json, a page, and a table at the end."""
 
 from __future__ import annotations
 
 import json
+import logging
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,14 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.table import Table
 
-from smmd_lightning.types import Batch
+from smmd_lightning.callbacks.gallery import counted_keys, sample_picture
+from smmd_lightning.report.samples import pick
+from smmd_lightning.types import Batch, SampleKey
+
+log = logging.getLogger(__name__)
+
+LARGEST_SIDE = 512
+"""Stored pictures are made smaller than this many pixels a side."""
 
 
 class ResultsWriter(Callback):
@@ -22,11 +31,26 @@ class ResultsWriter(Callback):
     Args:
         predictions: File name of the rows, in the run's folder.
         metrics: File name of the metrics, in the run's folder.
+        save_images: How many pictures to store under `images/`, of the worst, the best and random answers alike.
+        report: Whether `test` also writes `report.html`, see `smmd-report`.
+
+    Raises:
+        ValueError: `save_images` is below 0.
     """
 
-    def __init__(self, predictions: str = "predictions.jsonl", metrics: str = "metrics.json") -> None:
+    def __init__(
+        self,
+        predictions: str = "predictions.jsonl",
+        metrics: str = "metrics.json",
+        save_images: int = 24,
+        report: bool = True,
+    ) -> None:
+        if save_images < 0:
+            raise ValueError(f"results.save_images must be at least 0, got {save_images}.")
         self.predictions = predictions
         self.metrics = metrics
+        self.save_images = save_images
+        self.report = report
         self._part: Any = None
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -47,7 +71,7 @@ class ResultsWriter(Callback):
         dataloader_idx: int = 0,
     ) -> None:
         """Writes the rows of one batch."""
-        self._write(trainer, outputs, batch_idx)
+        self._write(trainer, outputs, batch, batch_idx)
 
     def on_predict_batch_end(
         self,
@@ -59,7 +83,7 @@ class ResultsWriter(Callback):
         dataloader_idx: int = 0,
     ) -> None:
         """Writes the rows of one batch."""
-        self._write(trainer, outputs, batch_idx)
+        self._write(trainer, outputs, batch, batch_idx)
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Joins the parts, writes the metrics and shows the table."""
@@ -69,7 +93,8 @@ class ResultsWriter(Callback):
         values = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
         folder = Path(trainer.default_root_dir)
         _replace(folder / self.metrics, json.dumps(values, indent=2) + "\n")
-        self._show(trainer, values)
+        report = self._write_report(folder) if self.report else None
+        self._show(trainer, values, report)
 
     def on_predict_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Joins the parts."""
@@ -83,10 +108,10 @@ class ResultsWriter(Callback):
         file.parent.mkdir(parents=True, exist_ok=True)
         self._part = file.open("w", encoding="utf-8")
 
-    def _write(self, trainer: Trainer, rows: list[dict[str, Any]], batch_idx: int) -> None:
-        for number, row in enumerate(rows):
+    def _write(self, trainer: Trainer, rows: list[dict[str, Any]], batch: Batch, batch_idx: int) -> None:
+        for number, (row, key) in enumerate(zip(rows, counted_keys(batch, len(rows)), strict=True)):
             place = [batch_idx, trainer.global_rank, number]  # the order in which samples are dealt out
-            self._part.write(json.dumps([place, row], ensure_ascii=False) + "\n")
+            self._part.write(json.dumps([place, row, key], ensure_ascii=False) + "\n")
 
     def _join(self, trainer: Trainer) -> None:
         self._part.close()
@@ -97,13 +122,43 @@ class ResultsWriter(Callback):
             for part in parts:
                 rows += [json.loads(line) for line in part.read_text(encoding="utf-8").splitlines()]
             rows.sort(key=lambda placed: placed[0])
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for _, row in rows)
+            self._save_images(trainer, [row for _, row, _ in rows], [key and SampleKey(*key) for _, _, key in rows])
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for _, row, _ in rows)
             _replace(Path(trainer.default_root_dir) / self.predictions, text)
             for part in parts:
                 part.unlink()
         trainer.strategy.barrier("predictions joined")
 
-    def _show(self, trainer: Trainer, values: dict[str, float]) -> None:
+    def _save_images(self, trainer: Trainer, rows: list[dict[str, Any]], keys: list[SampleKey | None]) -> None:
+        """Stores some pictures and tells their paths in the rows; samples are read again, so none had to travel."""
+        folder = Path(trainer.default_root_dir) / "images"
+        for old in folder.glob("[0-9]" * 6 + ".jpg"):  # of an earlier evaluation
+            old.unlink()
+        chosen = pick(rows, -(-self.save_images // 3))
+        for number in [n for group in zip_longest(*chosen.values()) for n in group if n is not None][
+            : self.save_images
+        ]:
+            try:
+                picture = sample_picture(getattr(trainer, "datamodule", None), "test", keys[number])
+                if picture is None:
+                    continue
+                picture.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+                folder.mkdir(exist_ok=True)
+                picture.convert("RGB").save(folder / f"{number:06d}.jpg", quality=90)
+                rows[number]["image"] = f"images/{number:06d}.jpg"
+            except Exception as error:  # predictions matter more than a picture of one
+                log.warning("%s: its picture was not stored (%s: %s)", rows[number]["id"], type(error).__name__, error)
+
+    def _write_report(self, folder: Path) -> Path | None:
+        from smmd_lightning.report import write_report
+
+        try:
+            return write_report(folder, predictions=self.predictions, metrics=self.metrics)
+        except Exception as error:  # the evaluation itself is done and safe
+            log.warning("%s: no report was written (%s: %s)", folder, type(error).__name__, error)
+            return None
+
+    def _show(self, trainer: Trainer, values: dict[str, float], report: Path | None) -> None:
         table = Table(title="Test", show_header=False)
         for name, value in values.items():
             table.add_row(name, f"{value:.4g}")
@@ -114,7 +169,11 @@ class ResultsWriter(Callback):
             console.print(f"checkpoint   {trainer.ckpt_path}", soft_wrap=True)
         console.print(f"predictions  {folder / self.predictions}", soft_wrap=True)
         console.print(f"metrics      {folder / self.metrics}", soft_wrap=True)
-        console.print(f"log          {trainer.log_dir}  (tensorboard --logdir {trainer.log_dir})", soft_wrap=True)
+        if report is not None:
+            console.print(f"report       {report}", soft_wrap=True)
+        log_dir = getattr(trainer.logger, "log_dir", None)  # trainer.log_dir would ask all processes, and one is here
+        if log_dir is not None:
+            console.print(f"log          {log_dir}  (tensorboard --logdir {log_dir})", soft_wrap=True)
 
 
 def _replace(file: Path, text: str) -> None:

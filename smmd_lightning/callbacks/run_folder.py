@@ -22,7 +22,7 @@ class RunFolder(SaveConfigCallback):
             RuntimeError: A fresh run would write over an earlier one.
         """
         if stage != "fit":
-            self.config_filename = f"config.{stage}.yaml"
+            self.config_filename = f"config.{getattr(stage, 'value', stage)}.yaml"  # an enum since Lightning 2
             self.overwrite = True
         elif trainer.ckpt_path is not None:
             self.overwrite = True

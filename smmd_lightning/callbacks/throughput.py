@@ -14,9 +14,13 @@ class Throughput(Callback):
     """Logs `speed/samples_per_second`, `speed/tokens_per_second` and `speed/loader_wait` (all processes together).
 
     Measured from one logged step to the next, validation left out.
+
+    Attributes:
+        latest: What was measured last, empty before that.
     """
 
     def __init__(self) -> None:
+        self.latest: dict[str, float] = {}
         self._reset()
 
     def _reset(self) -> None:
@@ -58,6 +62,7 @@ class Throughput(Callback):
                 "speed/tokens_per_second": self._tokens / elapsed * trainer.world_size,
                 "speed/loader_wait": self._wait / elapsed,
             }
+            self.latest = values
             if trainer.logger is not None:
                 trainer.logger.log_metrics(values, step=trainer.global_step)
             end = self._end

@@ -199,7 +199,8 @@ def _table_section(run: Run) -> str:
         '<section><h2>All answers</h2><div class="filters" role="search">'
         '<input type="search" id="words" placeholder="Find in id, prompt, answer" aria-label="Find">'
         '<select id="which" aria-label="Which answers"><option value="">all</option>'
-        '<option value="wrong">wrong</option><option value="right">right</option><option value="unread">nothing read</option></select>'
+        '<option value="wrong">wrong</option><option value="right">right</option>'
+        '<option value="unread">nothing read</option></select>'
         '<select id="kind" aria-label="Kind"><option value="">every kind</option></select>'
         '<span id="count"></span></div>'
         '<div class="wide"><table id="rows"><thead></thead><tbody></tbody></table></div>'
@@ -235,9 +236,13 @@ def _embedded(data: Any) -> str:
 
 def _about_section(run: Run) -> str:
     facts: list[tuple[str, str]] = [("folder", str(run.folder))]
-    if run.seconds and "time, fit" not in run.facts:
+    if run.seconds and not run.facts.get("seconds"):
         facts.append(("training log spans", duration(run.seconds)))
-    facts += [(name, str(value)) for name, value in run.facts.items()]
+    for name, value in run.facts.items():
+        if name == "seconds" and isinstance(value, dict):
+            facts += [(f"time, {stage}", duration(float(spent))) for stage, spent in value.items()]
+        elif name != "folder":
+            facts.append((name, str(value)))
     rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts)
     config = f"<details><summary>Config</summary><pre>{escape(run.config)}</pre></details>" if run.config else ""
     return f'<section><h2>The run</h2><div class="wide"><table class="facts">{rows}</table></div>{config}</section>'

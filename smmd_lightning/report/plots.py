@@ -33,12 +33,19 @@ def learning_curves(run: Run) -> list[str]:
         )
     ]
     watch = (run.settings.get("model") or {}).get("watch") or "exact_match"
+    if "error" in watch:
+        plots.append(_curves(_words(watch), "validation", {"": run.curves.get(f"val/{watch}")}, share=False))
+        watch = "exact_match"
     shares = {name: run.curves.get(f"val/{name}") for name in dict.fromkeys((watch, "exact_match"))}
-    if all("error" not in name for name in shares):
-        plots.append(_curves("Generated answers", "validation", shares))
+    shares = {_words(name): curve for name, curve in shares.items()}
+    plots.append(_curves("Generated answers", "validation", shares))
     rates = {tag.removeprefix("lr-"): curve for tag, curve in run.curves.items() if tag.startswith("lr-")}
     plots.append(_curves("Learning rate", "", dict(list(rates.items())[:3]), share=False))
     return [plot for plot in plots if plot]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def thinned(curve: Curve, most: int = MOST_POINTS) -> list[tuple[float, float]]:

@@ -73,10 +73,10 @@ def bootstrap(
             if name in drawn:
                 drawn[name].append(float(value))
     intervals = {}
-    for name, value in values.items():
+    for name, whole in values.items():
         ordered = sorted(number for number in drawn[name] if not math.isnan(number)) or [math.nan]
         low, high = (ordered[round(share * (len(ordered) - 1))] for share in (0.025, 0.975))
-        intervals[name] = Interval(value, low, high)
+        intervals[name] = Interval(whole, low, high)
     return intervals
 
 

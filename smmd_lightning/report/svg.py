@@ -162,7 +162,8 @@ class Plot:
         (x0, y0), (x1, y1) = self.at(left, self.y.low), self.at(right, value)
         self._marks.append(
             f'<rect style="fill:var(--series-{series})" x="{x0 + 1:.1f}" y="{y1:.1f}" '
-            f'width="{max(x1 - x0 - 2, 1):.1f}" height="{max(y0 - y1, 0):.1f}" rx="1.5"><title>{escape(hint)}</title></rect>'
+            f'width="{max(x1 - x0 - 2, 1):.1f}" height="{max(y0 - y1, 0):.1f}" rx="1.5">'
+            f"<title>{escape(hint)}</title></rect>"
         )
         if text:
             middle = (x0 + x1) / 2

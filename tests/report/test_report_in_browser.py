@@ -120,7 +120,9 @@ def test_the_page_sorts_filters_opens_rows_and_stays_in_its_file(tmp_path, write
 def test_the_probe_would_see_errors_and_requests(tmp_path, write_run):
     page = write_report(write_run(tmp_path / "run", count=60, training=False))
     spoiled = page.read_text("utf-8").replace("default-src 'none'; img-src data:", "img-src data: http:")
-    spoiled = spoiled.replace("<main>", '<main><img src="http://evil.example/x.png" width="2000">')
+    spoiled = spoiled.replace(
+        "<main>", '<main><img src="http://evil.example/x.png"><div style="width:2000px">wide</div>'
+    )
     spoiled = spoiled.replace("</main>", "<script>1</script></main>")  # the policy refuses it, aloud
     page.write_text(spoiled, "utf-8")
     seen, console, requests = probe(page, tmp_path, 400)
