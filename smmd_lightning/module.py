@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.base import Backbone
+from smmd_lightning.distributions import NumericRecorder
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.numbers import NumericVocabulary
@@ -46,6 +47,7 @@ class SMMDModule(LightningModule):
         max_new_tokens: Most tokens of a generated answer.
         watch: The metric of generated answers shown in the progress bar, without `val/`.
         save_trained_only: Whether checkpoints leave out the weights that are frozen.
+        save_distributions: Whether predictions of `test` and `predict` also tell expected value and spread of each number.
 
     Raises:
         ValueError: A setting is out of its range.
@@ -62,6 +64,7 @@ class SMMDModule(LightningModule):
         max_new_tokens: int = 32,
         watch: str = "exact_match",
         save_trained_only: bool = False,
+        save_distributions: bool = False,
     ) -> None:
         super().__init__()
         if max_new_tokens < 1:
@@ -74,6 +77,7 @@ class SMMDModule(LightningModule):
         self.max_new_tokens = max_new_tokens
         self.watch = watch
         self.save_trained_only = save_trained_only
+        self.save_distributions = save_distributions
         self.metrics = MetricsByTask()
         self._window = _Window()
         self._eval_sums: Tensor | None = None
@@ -95,10 +99,10 @@ class SMMDModule(LightningModule):
             self.backbone.path, revision=self.backbone.revision, trust_remote_code=self.backbone.trust_remote_code
         )
         self.tokenizer = getattr(processor, "tokenizer", processor)
-        vocabulary = None
-        if self.objective.numeric_loss is not None:
-            vocabulary = NumericVocabulary.from_tokenizer(self.tokenizer, **asdict(self.vocabulary))
-        self.objective.bind(vocabulary, self.backbone.head_rows)
+        self.numbers: NumericVocabulary | None = None
+        if self.objective.numeric_loss is not None or self.save_distributions:
+            self.numbers = NumericVocabulary.from_tokenizer(self.tokenizer, **asdict(self.vocabulary))
+        self.objective.bind(self.numbers, self.backbone.head_rows)
 
     def configure_optimizers(self) -> Any:
         """Returns the optimizer of the trained parameters, and the schedule per optimizer step."""
@@ -120,7 +124,7 @@ class SMMDModule(LightningModule):
     # -- training -------------------------------------------------------------------------------------------------
 
     def on_train_start(self) -> None:
-        """Notes the run's seed, from which every optimizer step draws anew."""
+        """Notes the run's seed, from which every micro-batch draws anew."""
         self._seed = torch.initial_seed()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -129,7 +133,7 @@ class SMMDModule(LightningModule):
         window = self._window
         if window.counts is None:
             window.open(self._step_counts(batch))
-            draw_anew(self._seed, self.global_step, self.global_rank)
+        draw_anew(self._seed, self.global_step, window.micro_batches, self.global_rank)
         output = self.objective(self.backbone, batch.inputs, batch.labels, window.counts)
         window.add(output)
         if batch.window_end:
@@ -194,7 +198,7 @@ class SMMDModule(LightningModule):
 
     def test_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:  # type: ignore[override]
         """Generates answers; returns one plain row a sample, for the prediction file."""
-        return self._answer(batch)
+        return self._answer(batch, record=self.save_distributions)
 
     def on_test_epoch_end(self) -> None:
         """Logs the metrics of all answers, over all processes."""
@@ -202,10 +206,13 @@ class SMMDModule(LightningModule):
 
     def predict_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:
         """Generates answers; returns one plain row a sample, for the prediction file."""
-        return self._answer(batch)
+        return self._answer(batch, record=self.save_distributions)
 
-    def _answer(self, batch: Batch) -> list[dict[str, Any]]:
-        options = {"eos_token_id": batch.stop_ids} if batch.stop_ids else {}
+    def _answer(self, batch: Batch, record: bool = False) -> list[dict[str, Any]]:
+        options: dict[str, Any] = {"eos_token_id": batch.stop_ids} if batch.stop_ids else {}
+        recorder = NumericRecorder(self.numbers) if record and self.numbers is not None else None
+        if recorder is not None:
+            options["logits_processor"] = [recorder]
         ids = self.backbone.generate(batch.inputs, max_new_tokens=self.max_new_tokens, **options)
         texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
         pairs = [
@@ -214,7 +221,11 @@ class SMMDModule(LightningModule):
             if counted
         ]
         self.metrics.update([text for text, _ in pairs], [example for _, example in pairs])
-        return [self.metrics.row(text, example) for text, example in pairs]
+        rows = [self.metrics.row(text, example) for text, example in pairs]
+        if recorder is not None:
+            believed = [found for found, counted in zip(recorder.describe(ids), batch.counted, strict=True) if counted]
+            rows = [{**row, "distributions": found} for row, found in zip(rows, believed, strict=True)]
+        return rows
 
     def _log_metrics(self, stage: str) -> None:
         for name, value in self.metrics.compute().items():
@@ -290,6 +301,7 @@ class SMMDModule(LightningModule):
                 "max_new_tokens": self.max_new_tokens,
                 "watch": self.watch,
                 "save_trained_only": self.save_trained_only,
+                "save_distributions": self.save_distributions,
                 "_instantiator": "lightning.pytorch.cli.instantiate_module",
             }
         except ValueError as error:  # also while a checkpoint is being loaded, which brings its settings itself
@@ -306,6 +318,7 @@ class _Window:
     numeric_sum: Tensor | float
     supervised: int
     numeric: int
+    micro_batches: int
 
     def __init__(self) -> None:
         self.close()
@@ -319,8 +332,9 @@ class _Window:
         self.numeric_sum = self.numeric_sum + output.metrics["numeric_sum"]
         self.supervised += output.supervised
         self.numeric += output.numeric
+        self.micro_batches += 1
 
     def close(self) -> None:
         self.counts = None
         self.ce_sum = self.numeric_sum = 0.0
-        self.supervised = self.numeric = 0
+        self.supervised = self.numeric = self.micro_batches = 0

@@ -3,8 +3,8 @@
 Unusual: the loops' counters are corrected while a checkpoint is written. Gradients of an unfinished accumulation window
 are not saved, so its micro-batches must come again: the counters go back to the last finished window, where the loader's
 own position is already. A validation that was due but had not run yet must run on resuming, where Lightning would take
-it for done. An epoch that `max_steps` cut short goes on. Random numbers need no saving: they are drawn anew every
-optimizer step.
+it for done. An epoch that `max_steps` cut short goes on. Random numbers need no saving: generators start anew with
+every micro-batch.
 """
 
 from __future__ import annotations
@@ -17,31 +17,23 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.trainer.states import TrainerFn
 
 
-def step_seed(seed: int, step: int, rank: int) -> int:
-    """Returns the seed of one process's dropout in one optimizer step.
+def draw_anew(seed: int, *place: int) -> None:
+    """Starts torch's generators, of all devices, for one micro-batch.
 
     Args:
         seed: The run's seed.
-        step: Optimizer steps done.
-        rank: The process's number.
+        place: Optimizer steps done, number of the micro-batch in its accumulation window, number of the process.
 
     Examples:
-        >>> step_seed(1, 10, 0) == step_seed(1, 10, 0), step_seed(1, 10, 0) == step_seed(1, 10, 1)
-        (True, False)
+        >>> draw_anew(1, 10, 0, 0)
+        >>> first = torch.rand(1)
+        >>> draw_anew(1, 10, 0, 0)
+        >>> bool(torch.rand(1) == first)
+        True
     """
     # torch's seed of a run may be any 64-bit number, negative ones included.
-    return int(np.random.SeedSequence([seed % 2**64, step, rank]).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def draw_anew(seed: int, step: int, rank: int) -> None:
-    """Starts torch's generators (of all devices) for one optimizer step.
-
-    Args:
-        seed: The run's seed.
-        step: Optimizer steps done.
-        rank: The process's number.
-    """
-    torch.manual_seed(step_seed(seed, step, rank))
+    mixed = np.random.SeedSequence([seed % 2**64, *place]).generate_state(1, np.uint64)[0]
+    torch.manual_seed(int(mixed >> np.uint64(1)))
 
 
 def validation_is_due(trainer: Trainer) -> bool:

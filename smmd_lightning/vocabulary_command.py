@@ -60,6 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"smmd-vocab: {error}", file=sys.stderr)
         return 1
     _print_report(tokenizer, vocabulary, arguments.largest)
+    if arguments.plot is not None:
+        from smmd_lightning.report.document import write_document
+        from smmd_lightning.report.loss_page import loss_page
+
+        try:
+            print(f"\n{write_document(arguments.plot, loss_page(vocabulary, arguments.tokenizer, arguments.target))}")
+        except (OSError, ValueError) as error:
+            print(f"smmd-vocab: {error}", file=sys.stderr)
+            return 1
     return 0
 
 
@@ -147,6 +156,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--single-digits", action="store_true", help="take 0 to 9 only")
     parser.add_argument("--leading-zeros", action="store_true", help='take "007" as well')
     parser.add_argument("--decimals", action="store_true", help='take "3.14" as well')
+    parser.add_argument("--plot", metavar="FILE.html", help="write a page on what the losses do with these numbers")
+    parser.add_argument("--target", type=float, help="true number of the plotted losses (default: the middle one)")
     return parser
 
 

@@ -14,13 +14,14 @@ ALLOWED = {
     "smmd_lightning.answers": {"types"},
     "smmd_lightning.numbers": {"types"},
     "smmd_lightning.losses": {"types", "numbers"},
+    "smmd_lightning.distributions": {"numbers"},
     "smmd_lightning.metrics": {"types", "answers"},
     "smmd_lightning.processors": {"backbones.locate"},
     "smmd_lightning.backbones": {"types", "processors"},
     "smmd_lightning.objective": {"types", "numbers", "losses"},
     "smmd_lightning.module": {
-        "types", "numbers", "losses", "objective", "metrics", "processors", "resume", "settings", "strategies",
-        "backbones.base",
+        "types", "numbers", "losses", "objective", "distributions", "metrics", "processors", "resume", "settings",
+        "strategies", "backbones.base",
     },
     "datamodules": {"types", "answers", "processors"},
 }  # fmt: skip

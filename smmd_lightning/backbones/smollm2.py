@@ -61,5 +61,6 @@ def convert(file: Path, folder: Path) -> None:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
+    model.should_save_on_this_rank = lambda is_main_process: True  # as in `tiny.write`
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -35,7 +36,12 @@ def minutes_off(read: TimeOfDay, truth: TimeOfDay) -> float:
 
 def times(row: dict[str, Any]) -> tuple[TimeOfDay | None, TimeOfDay | None]:
     """Truth and reading of a row, None where there is no time."""
-    return parse_time(str(row.get("truth"))), parse_time(str(row.get("parsed") or ""))
+    return _time(str(row.get("truth"))), _time(str(row.get("parsed") or ""))
+
+
+@lru_cache(maxsize=4096)  # each plot asks for all of them again
+def _time(text: str) -> TimeOfDay | None:
+    return parse_time(text)
 
 
 def mistake(row: dict[str, Any]) -> str:

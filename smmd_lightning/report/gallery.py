@@ -27,7 +27,7 @@ def gallery(rows: Sequence[dict[str, Any]], folder: Path, count: int = 6) -> str
         folder: The run's folder, which the paths of pictures are relative to.
         count: Cards in each of the three groups.
     """
-    with_picture = [row for row in rows if picture(folder, row)]
+    with_picture = [row for row in rows if row.get("image")]
     shown = with_picture if len(with_picture) >= 3 else list(rows)
     parts = []
     for name, numbers in pick(shown, count).items():
@@ -37,6 +37,28 @@ def gallery(rows: Sequence[dict[str, Any]], folder: Path, count: int = 6) -> str
     if any(row.get("task") == "clock" for row in shown):
         parts.append('<p class="key"><span class="swatch s1"></span>hands of the time that was read</p>')
     return "".join(parts)
+
+
+def beliefs(row: dict[str, Any], most: int = 8) -> str:
+    """What the model believed of each number it wrote, where `save_distributions` kept it: bars, and mean ± spread."""
+    parts = []
+    for found in (row.get("distributions") or [])[:most]:
+        values = found.get("values") or []
+        bars = []
+        for place, (value, p) in enumerate(values):
+            kind = "written" if number(float(value)) == found.get("written") else "other"
+            bars.append(
+                f'<rect class="{kind}" x="{12 * place}" y="{22 * (1 - p):.1f}" width="10" height="{22 * p:.1f}">'
+                f"<title>{number(float(value))}: {p:.1%}</title></rect>"
+                f'<text x="{12 * place + 5}" y="31" text-anchor="middle">{number(float(value))}</text>'
+            )
+        width = max(12 * len(values), 24)
+        parts.append(
+            f'<div class="belief"><svg viewBox="0 0 {width} 33" style="width:{width}px" role="img" '
+            f'aria-label="beliefs about {escape(str(found.get("written")))}">{"".join(bars)}</svg>'
+            f"{number(float(found['expected']))} ± {number(float(found['spread']))}</div>"
+        )
+    return f'<div class="beliefs">{"".join(parts)}</div>' if parts else ""
 
 
 def card(row: dict[str, Any], folder: Path) -> str:
@@ -73,6 +95,7 @@ def card(row: dict[str, Any], folder: Path) -> str:
         f'<article class="card {"right" if row.get("correct") else "wrong"}">'
         f'<div class="pictures">{"".join(pictures)}</div><div class="off">{escape(off)}</div><dl>{listed}</dl>'
         f'<p class="prompt">{escape(str(row.get("prompt") or "")[:MOST_RAW])}</p>'
+        f"{beliefs(row)}"
         f'<pre class="raw" title="raw output">{escape(raw[:MOST_RAW])}{"…" if len(raw) > MOST_RAW else ""}</pre>'
         f'<div class="id">{escape(str(row.get("id")))}</div></article>'
     )

@@ -1,26 +1,19 @@
-"""Puts the page together.
-
-Unusual: the page's content security policy forbids every request and every script but its own, by hash; so markup
-that a model wrote could not even run if it slipped through the escaping.
-"""
+"""Puts the page about a run together: headline, learning, where it is wrong, samples, all answers, the run itself."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import math
 from collections.abc import Iterable
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from smmd_lightning.report import clock_plots, plots
+from smmd_lightning.report.document import document, section, write_document
 from smmd_lightning.report.gallery import gallery
 from smmd_lightning.report.run import Run, read_run
 from smmd_lightning.report.samples import picture
-from smmd_lightning.report.statistics import Interval, Judged, judge_rows
+from smmd_lightning.report.statistics import Judged, judge_rows
 from smmd_lightning.report.svg import number
 
 MOST_ROWS = 5000
@@ -63,17 +56,14 @@ def write_report(folder: str | Path, target: str | Path | None = None, **names: 
         ValueError: The folder holds no run, or a file in it is damaged.
     """
     page = render_page(read_run(folder, **names))
-    file = Path(folder) / "report.html" if target is None else Path(target)
-    temporary = file.with_name(f".{file.name}.tmp")
-    temporary.write_text(page, encoding="utf-8")
-    return temporary.replace(file)
+    return write_document(Path(folder) / "report.html" if target is None else target, page)
 
 
 def render_page(run: Run) -> str:
     """Returns the page about a run as HTML."""
     judged, unknown = _judge(run)
     sections = [
-        _section("Learning", "".join(plots.learning_curves(run)) or '<p class="note">No training log was found.</p>'),
+        section("Learning", "".join(plots.learning_curves(run)) or '<p class="note">No training log was found.</p>'),
         *(_task_section(part, run) for part in judged),
         *(f'<p class="note">{escape(reason)}</p>' for reason in unknown),
     ]
@@ -82,20 +72,7 @@ def render_page(run: Run) -> str:
     sections.append(_about_section(run))
     name = run.folder.resolve().name
     head = f"<header><h1>{escape(name)}</h1><p>{escape(_summary(run))}</p></header>{_headlines(judged, run)}"
-    assets = files("smmd_lightning.report")
-    script = assets.joinpath("page.js").read_text(encoding="utf-8")
-    style = assets.joinpath("page.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{escape(name)} · report</title><style>{style}</style>"
-        f'</head><body><main>{head}{"".join(sections)}</main><script type="application/json" id="answers">'
-        f"{_embedded(_table_data(run))}</script><script>{script}</script></body></html>\n"
-    )
+    return document(f"{name} · report", head + "".join(sections), _table_data(run))
 
 
 def _judge(run: Run) -> tuple[list[Judged], list[str]]:
@@ -173,17 +150,14 @@ def _task_section(part: Judged, run: Run) -> str:
         shown += [clock_plots.scatter(part), plots.tolerance_curve(part)]
     else:
         shown = [plots.relative_histogram(part), plots.number_scatter(part), plots.tolerance_curve(part)]
+    shown.append(plots.calibration(part))
     name = TASK_NAMES.get(part.task, part.task)
     return (
-        _section(f"{name}: where it is wrong", "".join(shown))
-        + _section(f"{name}: digits by place", "".join(plots.confusions(part)))
-        + _section(f"{name}: results by kind", "".join(plots.by_kind(part)))
-        + _section(f"{name}: samples", gallery(part.rows, run.folder), "samples")
+        section(f"{name}: where it is wrong", "".join(shown))
+        + section(f"{name}: digits by place", "".join(plots.confusions(part)))
+        + section(f"{name}: results by kind", "".join(plots.by_kind(part)))
+        + section(f"{name}: samples", gallery(part.rows, run.folder), "samples")
     )
-
-
-def _section(title: str, content: str, kind: str = "plots") -> str:
-    return f'<section><h2>{escape(title)}</h2><div class="{kind}">{content}</div></section>' if content else ""
 
 
 def _table_section(run: Run) -> str:
@@ -217,6 +191,9 @@ def _table_data(run: Run) -> list[dict[str, Any]]:
         kept = {name: row.get(name) for name in ("id", "task", "truth", "parsed", "error", "error_unit", "correct")}
         kept |= {name: str(row.get(name) or "")[:MOST_TEXT] for name in ("prompt", "raw")}
         kept["meta"] = {name: str(value)[:200] for name, value in meta.items() if name != "task"}
+        for place, found in enumerate(row.get("distributions") or [], start=1):
+            belief = f"{number(float(found['expected']))} ± {number(float(found['spread']))}"
+            kept["meta"][f"number {place}"] = f"{found['written']}, expected {belief}"
         if isinstance(kept["error"], float) and not math.isfinite(kept["error"]):
             kept["error"] = None
         kept["kind"] = str(meta.get("kind") or meta.get("numerals") or "")
@@ -224,14 +201,6 @@ def _table_data(run: Run) -> list[dict[str, Any]]:
             kept["image"] = address
         data.append(kept)
     return data
-
-
-def _embedded(data: Any) -> str:
-    """JSON that can stand inside a script element, whatever text it holds."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
-    for sign in ("<", ">", "&", "\u2028", "\u2029"):
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def _about_section(run: Run) -> str:
@@ -268,6 +237,3 @@ def _shown(name: str, value: float) -> str:
         unit = " min" if name.endswith("minutes") else ""
         return f"{100 * value:.3g} %" if "relative" in name and value < 1e6 else f"{number(value)}{unit}"
     return f"{100 * value:.1f} %"
-
-
-__all__ = ["Interval", "disagreements", "duration", "render_page", "write_report"]

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from smmd_lightning.answers import parse_quantity, parse_time
+from smmd_lightning.answers import parse_quantity
 from smmd_lightning.metrics.functional.numeric import COLUMNS as NUMBER_COLUMNS
 from smmd_lightning.metrics.functional.numeric import TOLERANCES
+from smmd_lightning.report.clock_plots import times
 from smmd_lightning.report.run import Curve, Run
 from smmd_lightning.report.statistics import NO_DIGIT, Judged, digit_confusion, groups, share_within, wilson
 from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap
@@ -120,14 +121,47 @@ def tolerance_curve(judged: Judged) -> str:
     return plot.render()
 
 
+def confidences(judged: Judged) -> list[tuple[float, bool]]:
+    """Probability that the model gave to all numbers it wrote, and whether the answer is right, where it was kept."""
+    found = []
+    for row in judged.rows:
+        believed = row.get("distributions")
+        if believed:
+            share = math.prod(
+                next((p for value, p in each["values"] if value == float(each["written"])), 0.0) * each["share"]
+                for each in believed
+            )
+            found.append((share, bool(row.get("correct"))))
+    return found
+
+
+def calibration(judged: Judged, bins: int = 8) -> str:
+    """Share of right answers against the model's own confidence in what it wrote; nothing where it was not kept."""
+    known = sorted(confidences(judged))
+    if not known:
+        return ""
+    plot = Plot("Confidence and accuracy", Axis.share("confidence in the numbers written"), Axis.share("right"))
+    plot.rule((0, 0), (1, 1))
+    size = math.ceil(len(known) / bins)
+    points, band = [], []
+    for start in range(0, len(known), size):
+        part = known[start : start + size]
+        hits, middle = sum(right for _, right in part), sum(share for share, _ in part) / len(part)
+        points.append((middle, hits / len(part)))
+        band.append((middle, *wilson(hits, len(part))))
+    plot.band(band)
+    plot.line(points, dots=True)
+    return plot.render()
+
+
 def digit_texts(row: dict[str, Any], task: str) -> tuple[str, str] | None:
     """Digits of truth and answer of a row, to be compared from the right; None where there are none."""
     truth, answer = str(row.get("truth")), str(row.get("parsed") or "")
     if task == "clock":
-        times = parse_time(truth), parse_time(answer)
-        if times[0] is None or times[1] is None:
+        found = times(row)
+        if found[0] is None or found[1] is None:
             return None
-        written = [f"{time.hour % 12 or 12:02d}{time.minute:02d}" for time in times if time]
+        written = [f"{time.hour % 12 or 12:02d}{time.minute:02d}" for time in found if time]
         return written[0], written[1]
     numbers = parse_quantity(truth), parse_quantity(answer)
     if numbers[0] is None or numbers[1] is None:

@@ -2,7 +2,7 @@
 
 One real example::
 
-    >>> rows = [{"error": 3.0, "correct": False}, {"error": 0.0, "correct": True}, {"error": None, "correct": False}]
+    >>> rows = [{"parsed": "8", "error": 3.0}, {"parsed": "5", "error": 0.0, "correct": True}, {"parsed": None}]
     >>> pick(rows, 1)
     {'worst': [2], 'random': [0], 'best': [1]}
 """

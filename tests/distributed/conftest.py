@@ -10,26 +10,34 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
-def outcomes(tmp_path_factory, worker_id):
-    """What became of each scenario on two processes: "passed" or a traceback; run once, whichever worker asks first."""
+def shared_folder(tmp_path_factory, request):
+    """A folder that all xdist workers of this test session see."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder if not hasattr(request.config, "workerinput") else folder.parent) / "distributed"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def outcomes(shared_folder):
+    """What became of each scenario on two processes: seconds, or its output; run once, whichever worker asks first.
+
+    All run in one process group, one after the other; behind one that fails the rest starts anew.
+    """
     from filelock import FileLock
     from launching import run
     from scenarios import SCENARIOS
 
-    folder = tmp_path_factory.getbasetemp()
-    folder = (folder if worker_id == "master" else folder.parent) / "two_processes"
-    folder.mkdir(exist_ok=True)
-    file = folder / "outcomes.json"
-    with FileLock(f"{folder}.lock"):
+    file = shared_folder / "outcomes.json"
+    with FileLock(f"{file}.lock"):
         if not file.exists():
-            names = list(SCENARIOS)
-            log = run(2, ["scenarios.py", str(folder), *names], timeout=300)
-            found = json.loads((folder / "found.json").read_text()) if (folder / "found.json").exists() else {}
-            file.write_text(json.dumps({name: found.get(name, f"never finished:\n{log[-6000:]}") for name in names}))
+            found, left = {}, list(SCENARIOS)
+            while left:
+                log = run(2, ["scenarios.py", str(shared_folder), *left], timeout=240)
+                passed = [name for name in left if (shared_folder / name / "passed.json").exists()]
+                found |= {name: json.loads((shared_folder / name / "passed.json").read_text()) for name in passed}
+                left = [name for name in left if name not in passed]
+                if left:
+                    found[left.pop(0)] = log[-8000:]
+            file.write_text(json.dumps(found))
     return json.loads(file.read_text())
-
-
-@pytest.fixture(scope="session")
-def worker_id(request):
-    """Name of the xdist worker; "master" without xdist."""
-    return getattr(request.config, "workerinput", {}).get("workerid", "master")

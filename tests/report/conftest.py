@@ -122,7 +122,12 @@ def write_fake_run(folder: Path, tasks=("clock",), count=120, seed=0, training=T
     share = sum(row["correct"] for row in rows) / len(rows)
     (folder / "metrics.json").write_text(json.dumps({"test/exact_match": share, "test/samples": len(rows)}))
     (folder / "config.yaml").write_text(CONFIG)
-    facts = {"model": "tiny:qwen2-vl, 1.2 M parameters", "torch": "2.14.0", "hardware": "1 × CPU", "seconds": {"fit": 190}}
+    facts = {
+        "model": "tiny:qwen2-vl, 1.2 M parameters",
+        "torch": "2.14.0",
+        "hardware": "1 × CPU",
+        "seconds": {"fit": 190},
+    }
     (folder / "facts.json").write_text(json.dumps(facts))
     if training:
         write_log(folder, dice)
