@@ -73,9 +73,8 @@ def load_weights(model: nn.Module, path: Path) -> None:
         _read(state, path)
         set_model_state_dict(model, state[STATE], options=StateDictOptions(strict=False))
     else:
-        alone = _one_reads(model)
-        options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=alone, strict=False)
-        set_model_state_dict(model, read_file(path)[STATE] if dist.get_rank() == 0 or not alone else {}, options=options)
+        options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True, strict=False)
+        set_model_state_dict(model, read_file(path)[STATE] if dist.get_rank() == 0 else {}, options=options)
 
 
 def load_optimizer(model: nn.Module, optimizer: Optimizer, path: Path, number: int) -> None:
@@ -103,7 +102,7 @@ def load_optimizer(model: nn.Module, optimizer: Optimizer, path: Path, number: i
     names = _in_order(get_optimizer_state_dict(model, optimizer))
     saved = read_file(path)["optimizer_states"][number]
     saved = _renamed(saved, dict(zip(_in_order(saved), names, strict=True)))
-    options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=_one_reads(model))
+    options = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
     set_optimizer_state_dict(model, optimizer, saved, options=options)
 
 
@@ -185,13 +184,6 @@ def read_file(path: Path) -> dict[str, Any]:
     """Opens a checkpoint's file, its tensors mapped rather than read."""
     checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     return checkpoint
-
-
-def _one_reads(model: nn.Module) -> bool:
-    """Whether process 0 reads a file for all; of FSDP1 each one does (mapped, so the host holds it once)."""
-    from torch.distributed.fsdp import FullyShardedDataParallel
-
-    return not isinstance(model, FullyShardedDataParallel)
 
 
 def _metadata(path: Path) -> Any:

@@ -214,12 +214,14 @@ class _FSDP1Precision(FSDPPrecision):
 
 
 class FSDP1Strategy(_ShardedStrategy, FSDPStrategy):
-    """FSDP1 (`FullyShardedDataParallel`), wrapped by the blocks that the model names. Prefer `FSDP2Strategy`.
+    """FSDP1 (`FullyShardedDataParallel`), wrapped by the blocks that the model names. Prefer `FSDP2Strategy`:
+    here frozen weights cost gradient memory, and each process reads the whole model before it is wrapped.
+
+    Checkpoints are sharded folders.
 
     Args:
         sharding_strategy: `FULL_SHARD`, `SHARD_GRAD_OP`, `HYBRID_SHARD` (copies between nodes), `NO_SHARD`.
         cpu_offload: Whether shards, gradients and optimizer states live in main memory.
-        save_distributed_checkpoint: True writes a folder with one part a process, False one ordinary file.
         timeout_minutes: How long a process waits for the others.
         process_group_backend: `nccl` or `gloo`. None: what fits the device.
     """
@@ -228,19 +230,35 @@ class FSDP1Strategy(_ShardedStrategy, FSDPStrategy):
         self,
         sharding_strategy: Literal["FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "NO_SHARD"] = "FULL_SHARD",
         cpu_offload: bool = False,
-        save_distributed_checkpoint: bool = False,
         timeout_minutes: float = 30.0,
         process_group_backend: str | None = None,
     ) -> None:
         super().__init__(
             sharding_strategy=sharding_strategy,
             cpu_offload=cpu_offload,
-            state_dict_type="sharded" if save_distributed_checkpoint else "full",
+            state_dict_type="sharded",
             timeout=timedelta(minutes=timeout_minutes),
             process_group_backend=process_group_backend,
             use_orig_params=True,  # frozen and trained parameters may share a block
         )
-        self.sharded_checkpoints = save_distributed_checkpoint
+        self.sharded_checkpoints = True
+
+    def load_checkpoint(self, checkpoint_path: str | Path, weights_only: bool | None = None) -> dict[str, Any]:
+        """Reads weights and optimizer states into place; evaluation takes a file too.
+
+        Returns:
+            The rest of the checkpoint.
+
+        Raises:
+            ValueError: Training would go on from a file, of which FSDP1 does not take over all of the optimizer.
+            RuntimeError: The names do not fit the model; lists them.
+        """
+        if self.optimizers and not Path(self.broadcast(checkpoint_path)).is_dir():
+            raise ValueError(
+                f"{checkpoint_path} is a file; with FSDP1Strategy training goes on from sharded folders only. Use "
+                "FSDP2Strategy, which takes both."
+            )
+        return super().load_checkpoint(checkpoint_path, weights_only)
 
     def load_backbone(self, backbone: Backbone) -> None:
         """Loads a backbone and takes its blocks as what is wrapped one by one."""

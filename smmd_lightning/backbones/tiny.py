@@ -135,6 +135,25 @@ PRESETS: dict[str, TinyPreset] = {
         vision={"initializer_range": 0.02},
         scale={"position_embedding": 5.0},
     ),
+    # Measures slices of pie charts after some minutes on a CPU.
+    "chart": TinyPreset(
+        "llava",
+        hidden=96,
+        heads=3,
+        kv_heads=3,
+        mlp=256,
+        rope_theta=100.0,
+        initializer_range=0.1,
+        image_size=128,
+        patch=16,
+        vision_hidden=96,
+        vision_layers=1,
+        vision_heads=3,
+        vision_mlp=384,
+        feature_layer=-1,
+        vision={"initializer_range": 0.02},
+        scale={"position_embedding": 5.0},
+    ),
     # Learns small arithmetic within minutes on a CPU.
     "math": TinyPreset(
         "llama", hidden=128, kv_heads=4, mlp=344, rope_theta=100.0, initializer_range=0.09

@@ -1,6 +1,8 @@
 """A small task for tests of many processes: sums, with answers from one token to a hundred."""
 
 import functools
+import os
+import signal
 
 import torch
 from lightning.pytorch import Trainer
@@ -127,3 +129,21 @@ def scenario(function):
     """Marks a function as something for two processes to do together."""
     function.is_scenario = True
     return function
+
+
+class Strike(Callback):
+    """Sends this process a signal before the micro-batch that $STRIKE names: "7:KILL:1" strikes process 1."""
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        place, name, rank = os.environ.get("STRIKE", "-1:KILL:0").split(":")
+        if (trainer.fit_loop.epoch_loop.total_batch_idx, trainer.global_rank) == (int(place), int(rank)):
+            os.kill(os.getpid(), getattr(signal, f"SIG{name}"))
+
+
+class Seen(Callback):
+    """Writes what each micro-batch was and cost into `seen.RANK.txt`, behind what is there."""
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        ids = ",".join(example.id for example in batch.examples)
+        with open(f"{trainer.default_root_dir}/seen.{trainer.global_rank}.txt", "a") as file:
+            file.write(f"{trainer.global_step} {float(outputs['loss'])!r} {ids}\n")

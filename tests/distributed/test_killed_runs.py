@@ -1,0 +1,171 @@
+"""Real processes, really killed: the same command is given until the job is done, as a cluster does."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from launching import finish, free_port, run, start
+
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(300)]
+
+
+def command(folder: Path, devices: int, nodes: int, workers: int) -> list[str]:
+    """Two epochs of five micro-batches, accumulation 2, dropout, a schedule, validation inside the epochs."""
+    config = {
+        "seed_everything": 3,
+        "run_dir": str(folder / "run"),
+        "resume": "auto",
+        "model": {
+            "backbone": {
+                "class_path": "smmd_lightning.backbones.LanguageBackbone",
+                "init_args": {"path": "tiny:llama", "adapter": {"rank": 2, "dropout": 0.1}},
+            },
+            "numeric_loss": {"class_path": "smmd_lightning.losses.SMMDLoss"},
+            "optimizer": {"class_path": "torch.optim.AdamW", "init_args": {"lr": 1.0e-3}},
+            "lr_scheduler": {"class_path": "smmd_lightning.schedules.WarmupDecay", "init_args": {"warmup_steps": 2}},
+            "save_trained_only": True,
+        },
+        "data": {
+            "class_path": "sums.SumsData",
+            "init_args": {
+                "train_size": 19 if devices * nodes == 2 else 10,
+                "eval_size": 3,
+                "batch_size": 2,
+                "num_workers": workers,
+                "generation_limit": 2,
+            },
+        },
+        "trainer": {
+            "accelerator": "cpu",
+            "devices": devices,
+            "num_nodes": nodes,
+            "strategy": "ddp" if devices * nodes == 2 else "auto",
+            "max_epochs": 2,
+            "accumulate_grad_batches": 2,
+            "val_check_interval": 3,
+            "num_sanity_val_steps": 0,
+            "enable_progress_bar": False,
+            "enable_model_summary": False,
+            "callbacks": [{"class_path": "sums.Strike"}, {"class_path": "sums.Seen"}],
+        },
+        "checkpoint": {"monitor": "val/ce", "mode": "min", "every_n_train_steps": 1},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return ["train_sums.py", "fit", "--config", str(folder / "config.yaml")]
+
+
+def flat(value, name=""):
+    """All tensors and numbers of a nested state, by path."""
+    if isinstance(value, dict):
+        return {key: leaf for k, v in value.items() for key, leaf in flat(v, f"{name}.{k}").items()}
+    if isinstance(value, (list, tuple)):
+        return {key: leaf for k, v in enumerate(value) for key, leaf in flat(v, f"{name}.{k}").items()}
+    return {name: value}
+
+
+def assert_same_end(found: Path, expected: Path, processes: int) -> None:
+    """Weights, optimizer, schedule and best score bit by bit; of every micro-batch the samples and the loss."""
+    parts = ("state_dict", "optimizer_states", "lr_schedulers", "global_step", "steps_without_numbers")
+    for file in ("last.ckpt", "best.ckpt"):
+        states = []
+        for folder in (found, expected):
+            checkpoint = torch.load(folder / "run" / "checkpoints" / file, weights_only=True)
+            scores = [state["best_model_score"] for key, state in checkpoint["callbacks"].items() if "BestAnd" in key]
+            assert len(scores) == 1
+            states.append(flat({part: checkpoint[part] for part in parts} | {"scores": scores}))
+        assert states[0].keys() == states[1].keys()
+        for name, value in states[1].items():
+            assert torch.equal(torch.as_tensor(states[0][name]), torch.as_tensor(value)), (file, name)
+    for rank in range(processes):
+        name = f"seen.{rank}.txt"
+        seen, whole = ((folder / "run" / name).read_text().splitlines() for folder in (found, expected))
+        assert len(whole) == 10
+        assert set(seen) == set(whole)
+        assert seen[-1] == whole[-1]
+
+
+SLURM = {
+    "SLURM_JOB_ID": "4242",
+    "SLURM_JOB_NAME": "train",
+    "SLURM_NTASKS": "1",
+    "SLURM_NTASKS_PER_NODE": "1",
+    "SLURM_NNODES": "1",
+    "SLURM_PROCID": "0",
+    "SLURM_LOCALID": "0",
+    "SLURM_NODEID": "0",
+    "SLURM_NODELIST": "127.0.0.1",
+}
+
+
+@pytest.fixture
+def scontrol(tmp_path):
+    """A stand-in for SLURM's command that notes what it is asked."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/scontrol.txt\n')
+    (folder / "scontrol").chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+def once(given, log, **variables):
+    (code,) = finish([start(given, log, **variables)], 100)
+    return code, log.read_text(errors="replace")
+
+
+def test_one_process_preempted_then_killed_ends_like_one_left_alone(tmp_path, scontrol):
+    alone, struck = tmp_path / "alone", tmp_path / "struck"
+    code, log = once(command(alone, 1, 1, workers=0), tmp_path / "alone.log")
+    assert code == 0, log[-5000:]
+    given = command(struck, 1, 1, workers=2)
+    code, log = once(given, tmp_path / "1.log", STRIKE="3:USR1:0", **SLURM, **scontrol)
+    assert code == 0, log[-5000:]
+    assert "nothing in" in log  # resuming where nothing is starts
+    assert "stopped by a signal after 2 steps" in log
+    assert (tmp_path / "scontrol.txt").read_text() == "requeue 4242\n"
+    code, log = once(given, tmp_path / "2.log", STRIKE="7:KILL:0", **SLURM, **scontrol)
+    assert code == -signal.SIGKILL, log[-5000:]
+    assert "resume: going on from" in log
+    code, log = once(given, tmp_path / "3.log")
+    assert code == 0, log[-5000:]
+    assert_same_end(struck, alone, 1)
+    code, log = once(given, tmp_path / "4.log")  # given once more, there is nothing left to do
+    assert code == 0, log[-5000:]
+    assert_same_end(struck, alone, 1)
+
+
+def torchrun(given: list[str], node: int, port: int) -> list[str]:
+    return [
+        *("-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(node)),
+        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "sums"),
+        *("--rdzv-conf", f"is_host={int(node == 0)},join_timeout=60", "--local-addr", "127.0.0.1"),
+        *("--max-restarts", "0", *given),
+    ]
+
+
+def job(given, folder, name, **variables):
+    """Two nodes' launchers, as one job; returns their exit codes and output."""
+    port, logs = free_port(), [folder / f"{name}.{node}.log" for node in range(2)]
+    launchers = [start(torchrun(given, node, port), logs[node], **variables) for node in range(2)]
+    return finish(launchers, 120), "\n".join(log.read_text(errors="replace") for log in logs)
+
+
+def test_a_job_on_two_nodes_preempted_then_losing_one_ends_like_one_left_alone(tmp_path):
+    alone, struck = tmp_path / "alone", tmp_path / "struck"
+    log = run(2, command(alone, 2, 1, workers=0), timeout=100)
+    assert (alone / "run" / "checkpoints" / "last.ckpt").exists(), log[-5000:]
+    given = command(struck, 1, 2, workers=2)
+    # One process gets the signal, both leave after the same step.
+    codes, log = job(given, tmp_path, "1", STRIKE="3:USR1:1")
+    assert codes == [0, 0], log[-6000:]
+    assert "stopped by a signal after 2 steps" in log
+    codes, log = job(given, tmp_path, "2", STRIKE="7:KILL:1")
+    assert 0 not in codes, log[-6000:]
+    codes, log = job(given, tmp_path, "3")
+    assert codes == [0, 0], log[-6000:]
+    assert_same_end(struck, alone, 2)
+
+
