@@ -10,12 +10,16 @@ from typing import Any
 
 from lightning.pytorch import LightningDataModule
 
-from datamodules.collate import Collator
+from datamodules.collate import Collator, TooLong
+from datamodules.images import BadSample
 from datamodules.loading import BatchBuilder, NumericLoader
-from datamodules.sampling import MicroBatchSampler
 from datamodules.samples import Split
+from datamodules.sampling import MicroBatchSampler
 from smmd_lightning.processors import load_processor
 from smmd_lightning.types import NumericExample, SampleKey, Source
+
+LOOKED_AT = 8
+"""Training samples that are tried before a run begins; at least one must fit into `max_length`."""
 
 
 class NumericDataModule(LightningDataModule):
@@ -101,6 +105,32 @@ class NumericDataModule(LightningDataModule):
             ValueError: The settings or files do not give such a split.
         """
         raise NotImplementedError(f"{type(self).__name__} must define source(split).")
+
+    def setup(self, stage: str) -> None:
+        """Looks at a few training samples, before the model's weights load.
+
+        Raises:
+            ValueError: None of them fits into `max_length`.
+        """
+        if stage == "fit" and self.max_length is not None:
+            self._check_max_length(self.max_length)
+
+    def _check_max_length(self, max_length: int) -> None:
+        complaint = None
+        for index in range(min(self.size("train"), LOOKED_AT)):
+            try:
+                self.collator([self.example("train", SampleKey(0, index))])
+            except TooLong as error:
+                complaint = complaint or str(error)
+            except BadSample:  # will be skipped and counted
+                continue
+            else:
+                return
+        if complaint is not None:
+            raise ValueError(
+                f"None of the first {LOOKED_AT} training samples fits: {complaint}. Raise max_length, or make images "
+                f"cost fewer tokens (image_options, e.g. a lower max_pixels)."
+            )
 
     @property
     def collator(self) -> Collator:

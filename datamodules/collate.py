@@ -3,7 +3,8 @@ r"""Examples -> model inputs and masked labels, through the model's own processo
 Unusual: the label mask is never searched for in the text. The template is rendered once with a marker for the answer,
 which tells what stands before the answer, and what ends it. A row is then `prompt + answer + end`, tokenised as one
 text; the number of answer tokens is the difference to the prompt tokenised alone, of which it must be an exact
-continuation. So what is trained is what `generate` will see, image tokens included, or there is an error.
+continuation. So what is trained is what `generate` will see, image tokens included, or there is an error. Questions and
+answers are plain text: special tokens in them are broken up (`plain_text`).
 
 One real row of a Qwen-VL model; labels exist for the last part alone::
 
@@ -22,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from datamodules.plain_text import PlainText
 from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample
 
 ANSWER_MARK = "\u241eanswer\u241e"
@@ -68,6 +70,7 @@ class Collator:
         self.fallback_template = fallback_template
         self.has_template = getattr(processor, "chat_template", None) is not None
         self.takes_images = hasattr(processor, "image_processor")
+        self._plain = PlainText.of(processor)
         self._ends: dict[str, str] = {}
 
     def __call__(
@@ -99,17 +102,17 @@ class Collator:
 
     def _texts(self, example: NumericExample) -> tuple[str, str]:
         """Returns the text before the answer, and the text up to and including the end token."""
-        answer = example.answer.strip()
+        question, answer = self._plain(example.prompt), self._plain(example.answer.strip())
         if not self.has_template:
-            before = self.fallback_template.format(prompt=example.prompt)
+            before = self.fallback_template.format(prompt=question)
             return self._bos() + before, f"{self._bos()}{before} {answer}{self._eos()}"
         messages: list[dict[str, Any]] = []
         if self.system_prompt is not None:
             messages.append({"role": "system", "content": self._content(self.system_prompt)})
-        messages.append({"role": "user", "content": self._content(example.prompt, len(example.images))})
+        messages.append({"role": "user", "content": self._content(question, len(example.images))})
         marked = self._render([*messages, {"role": "assistant", "content": self._content(ANSWER_MARK)}])
         opened = self._render(messages, add_generation_prompt=True)
-        before, mark, after = marked.partition(ANSWER_MARK)
+        before, mark, after = marked.rpartition(ANSWER_MARK)  # the last: a question may hold the sign itself
         if not mark:
             raise ValueError(
                 f"The chat template of {self.tokenizer.name_or_path} drops the assistant's answer, so labels cannot be "

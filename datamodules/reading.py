@@ -11,6 +11,7 @@ One real example::
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from collections.abc import Iterable
@@ -56,12 +57,16 @@ def read_table(
     if not path.stat().st_size:
         raise ValueError(f"{path}: the file is empty")
     try:
+        if kind == "json" and (complaint := _not_utf8(path)):  # pyarrow takes any bytes, and fails when a row is read
+            raise ValueError(complaint)
         options = _csv_options(path) if kind == "csv" else {}
         if field is not None:
             rows = _nested_rows(path, field)
         else:
             rows = getattr(datasets.Dataset, f"from_{kind}")(str(path), cache_dir=cache_dir, **options)
     except Exception as error:  # datasets, pandas and pyarrow each have their own
+        if "corresponds to no data" in str(error):
+            raise ValueError(f"{path}: the file holds no rows") from error
         detail = _broken_line(path) or f"{type(error.__cause__ or error).__name__}: {error.__cause__ or error}"
         raise ValueError(f"{path}: cannot be read as {kind}: {detail}") from error
     if kind == "parquet":
@@ -144,6 +149,8 @@ def _csv_options(path: Path) -> dict[str, Any]:
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(encoding="utf-8-sig", newline="") as lines:
         header = next(csv.reader(lines, delimiter=separator))
+    if repeated := sorted({column for column in header if header.count(column) > 1}):
+        raise ValueError(f"line 1 names {', '.join(map(repr, repeated))} more than once; give each column its own name")
     features = datasets.Features({column: datasets.Value("string") for column in header})
     return {"features": features, "keep_default_na": False, "sep": separator}
 
@@ -156,6 +163,19 @@ def _undecoded(rows: Dataset) -> Dataset:
         if isinstance(feature, datasets.Image):
             rows = rows.cast_column(column, datasets.Image(decode=False))
     return rows
+
+
+def _not_utf8(path: Path) -> str | None:
+    """Says in which line a file is no UTF-8; reads it piece by piece."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with path.open("rb") as file:
+        try:
+            while piece := file.read(1 << 20):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return _broken_line(path)
+    return None
 
 
 def _broken_line(path: Path) -> str | None:

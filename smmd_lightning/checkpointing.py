@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
-
 META = "meta.pt"
 """File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
 
@@ -43,6 +42,23 @@ class AtomicCheckpointIO(TorchCheckpointIO):
             super().save_checkpoint(checkpoint, path, storage_options)
             return
         write_whole(Path(path), lambda file: torch.save(checkpoint, file))
+
+    def load_checkpoint(self, path: str | Path, map_location: Any = None, weights_only: bool | None = None) -> Any:
+        """Reads a file, or a sharded checkpoint's folder, which is put together in memory.
+
+        Args:
+            path: The file or folder.
+            map_location: As in `torch.load`.
+            weights_only: As in `torch.load`; folders are always read without unpickling code.
+
+        Raises:
+            ValueError: A folder holds no complete checkpoint.
+        """
+        if "://" not in str(path) and Path(path).is_dir():
+            from smmd_lightning.sharded import consolidate
+
+            return consolidate(Path(path))
+        return super().load_checkpoint(path, map_location, weights_only)
 
 
 def write_whole(path: Path, write: Callable[[Any], None]) -> None:

@@ -9,6 +9,7 @@ One run lives in one folder, `run_dir`: config.yaml, TensorBoard log, checkpoint
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,15 +25,18 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_only
 
 from smmd_lightning.callbacks import (
     BestAndLast,
+    Guard,
     Preemption,
     ResultsWriter,
     RunFolder,
+    RunLock,
     SampleGallery,
     StartSummary,
     Throughput,
 )
 from smmd_lightning.callbacks.progress import progress
 from smmd_lightning.checkpointing import META, AtomicCheckpointIO, newest_complete
+from smmd_lightning.checks import check_precision
 from smmd_lightning.module import SMMDModule
 
 
@@ -76,12 +80,13 @@ class SMMDCLI(LightningCLI):
         self.save_config_kwargs["overwrite"] = True
         newest = newest_complete(Path(config.checkpoint.dirpath or Path(config.run_dir) / "checkpoints"))
         config.ckpt_path = None if newest is None else str(newest)
-        if rank_zero_only.rank == 0:
+        if getattr(rank_zero_only, "rank", 0) == 0:
             print(f"resume: {f'going on from {newest}' if newest else f'nothing in {config.run_dir} yet, starting'}")
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Makes the trainer; without a logger of the user's, TensorBoard writes into `run_dir`."""
         settings = self._get(self.config_init, "trainer")
+        check_precision(settings.get("precision"), settings.get("accelerator"))
         if settings.get("logger") in (None, True):
             kwargs["logger"] = TensorBoardLogger(self._get(self.config_init, "run_dir"), name="", version="")
         plugins = settings.get("plugins") or []
@@ -136,6 +141,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
     Returns:
         The command line, with `trainer`, `model` and `datamodule`.
     """
+    os.umask(os.umask(0o022) | 0o002)  # what a run writes is for its group at most, never for everybody to change
     if args is None:
         sys.argv[1:] = with_checkpoint(sys.argv[1:])
     elif isinstance(args, list):
@@ -148,7 +154,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         save_config_callback=RunFolder,
         seed_everything_default=0,
         trainer_defaults={
-            "callbacks": [LearningRateMonitor("step"), Throughput(), Preemption()],
+            "callbacks": [RunLock(), Guard(), LearningRateMonitor("step"), Throughput(), Preemption()],
             "use_distributed_sampler": False,
             "enable_model_summary": False,  # StartSummary says it shorter
         },

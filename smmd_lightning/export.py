@@ -53,9 +53,7 @@ def load(checkpoint: str | Path) -> SMMDModule:
         return SMMDModule.load_from_checkpoint(whole, map_location="cpu", weights_only=True)
 
 
-def export(
-    checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dtype: DTypeName | None = None
-) -> Path:
+def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dtype: DTypeName | None = None) -> Path:
     """Writes a Hugging Face folder: weights, configuration, generation settings, processor and chat template.
 
     Args:
@@ -85,6 +83,7 @@ def export(
     if backbone.adapter is not None and not adapter:
         merged: Any = backbone.model
         backbone.model = merged.merge_and_unload()
+    _forget_gguf(backbone.causal)
     if dtype is not None:
         _cast(backbone, getattr(torch, dtype))
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,6 +91,12 @@ def export(
     settings = {key: value for key, value in dict(module.hparams).items() if not key.startswith("_")}
     (folder / "smmd_lightning.json").write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
     return folder
+
+
+def _forget_gguf(causal: Any) -> None:
+    """Lets a model be written that was read from a GGUF file: transformers refuses, but its weights are plain now."""
+    if getattr(causal, "hf_quantizer", None) is not None:
+        del causal.hf_quantizer, causal.config.quantization_config
 
 
 def _cast(backbone: Backbone, dtype: torch.dtype) -> None:

@@ -28,7 +28,7 @@ from smmd_lightning.objective import NumericObjective, StepCounts
 from smmd_lightning.processors import load_processor
 from smmd_lightning.resume import draw_anew, settle_counters
 from smmd_lightning.settings import describe
-from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
+from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, LossOutput, VocabularyOptions
 
 log = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class SMMDModule(LightningModule):
         if self.backbone.loaded:
             return
         strategy = None if self._trainer is None else self.trainer.strategy
-        if isinstance(strategy, (FSDP1Strategy, FSDP2Strategy)):
+        if isinstance(strategy, ShardedStrategy):
             strategy.load_backbone(self.backbone)
         else:
             self.backbone.load()

@@ -1,10 +1,10 @@
 """What Lightning's own checkpoints leave open, so that a run that was stopped ends as one that was not.
 
 Unusual: the loops' counters are corrected while a checkpoint is written. Gradients of an unfinished accumulation window
-are not saved, so its micro-batches must come again: the counters go back to the last finished window, where the loader's
-own position is already. A validation that was due but had not run yet must run on resuming, where Lightning would take
-it for done. An epoch that `max_steps` cut short goes on. Random numbers need no saving: generators start anew with
-every micro-batch.
+are not saved, so its micro-batches must come again: the counters go back to the last finished window, where the
+loader's own position is already. A validation that was due but had not run yet must run on resuming, where Lightning
+would take it for done. An epoch that `max_steps` cut short goes on. Random numbers need no saving: generators start
+anew with every micro-batch.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _go_back(loops: dict[str, Any], batches: int) -> None:
         ready = counts["ready"] - batches
         counts.update(ready=ready, started=ready, processed=ready, completed=ready - 1)
     progress["is_last_batch"] = False
-    loops["epoch_loop.state_dict"]["_batches_that_stepped"] -= 1  # counted again on resuming, as for any such checkpoint
+    loops["epoch_loop.state_dict"]["_batches_that_stepped"] -= (
+        1  # counted again on resuming, as for any such checkpoint
+    )
 
 
 def _validate_first(loops: dict[str, Any]) -> None:
@@ -85,5 +87,3 @@ def _validate_first(loops: dict[str, Any]) -> None:
     validation = loops["epoch_loop.val_loop.batch_progress"]
     validation["total"] = {"ready": 1, "started": 1, "processed": 0, "completed": 0}
     validation["current"] = {"ready": 0, "started": 0, "processed": 0, "completed": 0}
-
-

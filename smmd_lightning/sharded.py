@@ -1,8 +1,8 @@
 """Checkpoints of weights that are spread over processes: one folder with a part a process, or one ordinary file.
 
-Unusual: a folder is written beside its place and renamed when it is whole, as files are (`checkpointing`); and both forms
-may hold the trained weights only. Either can be read by any number of processes. The functions here are called by all
-processes together, `consolidate` by one without any process group.
+Unusual: a folder is written beside its place and renamed when it is whole, as files are (`checkpointing`); and both
+forms may hold the trained weights only. Either can be read by any number of processes. The functions here are called
+by all processes together, `consolidate` by one without any process group.
 
     last.ckpt/meta.pt         everything that is no tensor of model or optimizer, readable with weights_only=True
     last.ckpt/__0_0.distcp    the parts of process 0 (torch.distributed.checkpoint)
@@ -131,6 +131,7 @@ def write_folder(checkpoint: dict[str, Any], path: Path) -> None:
     if dist.get_rank() == 0:
         # `newest_complete` knows drafts, so there is a whole checkpoint at any moment.
         earlier = path.with_name(f".{path.name}.earlier")
+        shutil.rmtree(earlier, ignore_errors=True)
         if path.exists():
             path.rename(earlier)
         draft.rename(path)
@@ -208,5 +209,7 @@ def _renamed(state: dict[str, Any], names: dict[Any, Any]) -> dict[str, Any]:
     values: dict[Any, dict[str, Tensor]] = state["state"]
     return {
         "state": {names[name]: values[name] for name in names if name in values},
-        "param_groups": [group | {"params": [names[name] for name in group["params"]]} for group in state["param_groups"]],
+        "param_groups": [
+            group | {"params": [names[name] for name in group["params"]]} for group in state["param_groups"]
+        ],
     }

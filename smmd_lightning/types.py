@@ -37,7 +37,7 @@ class SampleKey(NamedTuple):
     counted: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: Lightning's half precision looks for tensors in a batch by setting fields of copies
 class NumericExample:
     """One question with its right answer.
 

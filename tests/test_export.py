@@ -43,7 +43,11 @@ def trained(tmp_path, backbone, **settings):
     made.eval()
     batch = next(iter(data.test_dataloader()))
     with torch.no_grad():
-        logits = made.backbone.causal(**batch.inputs).logits if backbone.adapter is None else made.backbone.model(**batch.inputs).logits
+        logits = (
+            made.backbone.causal(**batch.inputs).logits
+            if backbone.adapter is None
+            else made.backbone.model(**batch.inputs).logits
+        )
     return tmp_path / "a.ckpt", batch, logits
 
 
@@ -130,7 +134,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path):
         export(checkpoint, tmp_path / "out", adapter=True)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "a.txt").touch()
-    with pytest.raises(ValueError, match="full is not empty. Choose another --out"):
+    with pytest.raises(ValueError, match=r"full is not empty. Choose another --out"):
         export(checkpoint, tmp_path / "full")
     with pytest.raises(ValueError, match=r"no checkpoint at .*none.ckpt"):
         export(tmp_path / "none.ckpt", tmp_path / "out")

@@ -113,6 +113,11 @@ def test_validation_loss_is_a_mean_over_all_tokens_whatever_the_batches(tmp_path
     assert losses == pytest.approx([losses[0]] * 3, rel=1e-5)
 
 
+def test_trains_with_weights_in_bfloat16(tmp_path):
+    trainer = fit(tmp_path, module(), precision="bf16-true")
+    assert torch.isfinite(trainer.callback_metrics["train/loss"])
+
+
 def test_predict_returns_a_row_for_every_sample(tmp_path):
     trainer = Trainer(**QUIET, default_root_dir=tmp_path)
     batches = trainer.predict(module(), clocks(eval_batch_size=2))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from smmd_lightning.backbones.adapters import refuse_mismatch
+from smmd_lightning.backbones.adapters import matching, refuse_mismatch
 from smmd_lightning.backbones.locate import locate, split_gguf
 
 if TYPE_CHECKING:
@@ -28,19 +28,10 @@ def build(backbone: Backbone) -> PreTrainedModel:
         OSError: The model cannot be found.
         ValueError: The model's kind does not fit the backbone's class, or its files lack weights.
     """
-    from transformers import AutoConfig, GenerationConfig
+    from transformers import GenerationConfig
 
-    folder, gguf = split_gguf(locate(backbone.path))
-    found: dict[str, Any] = {"revision": backbone.revision, "trust_remote_code": backbone.trust_remote_code}
-    if gguf is not None:
-        found["gguf_file"] = gguf
-    config = AutoConfig.from_pretrained(folder, **found)
+    folder, config, found = read_config(backbone)
     auto_class = backbone.auto_class()
-    if type(config) not in auto_class._model_mapping and not _has_remote_code(config, auto_class):
-        raise ValueError(
-            f"{backbone.path!r} is a {config.model_type!r} model, which {auto_class.__name__} cannot build; "
-            f"{type(backbone).__name__} is not the class for it"
-        )
     dtype = "auto" if backbone.dtype == "auto" else getattr(torch, backbone.dtype)
     if not backbone.from_scratch:
         model, report = auto_class.from_pretrained(
@@ -70,6 +61,51 @@ def build(backbone: Backbone) -> PreTrainedModel:
         with suppress(OSError):
             model.generation_config = GenerationConfig.from_pretrained(folder, revision=backbone.revision or "main")
     return model
+
+
+def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, Any]]:
+    """Reads the configuration of the model that a backbone's settings describe.
+
+    Returns:
+        The model's folder or hub name, its configuration, and the options with which its files are found.
+
+    Raises:
+        OSError: The model cannot be found.
+        ValueError: The model's kind does not fit the backbone's class.
+    """
+    from transformers import AutoConfig
+
+    folder, gguf = split_gguf(locate(backbone.path))
+    found: dict[str, Any] = {"revision": backbone.revision, "trust_remote_code": backbone.trust_remote_code}
+    if gguf is not None:
+        found["gguf_file"] = gguf
+    config = AutoConfig.from_pretrained(folder, **found)
+    auto_class = backbone.auto_class()
+    if type(config) not in auto_class._model_mapping and not _has_remote_code(config, auto_class):
+        raise ValueError(
+            f"{backbone.path!r} is a {config.model_type!r} model, which {auto_class.__name__} cannot build; "
+            f"{type(backbone).__name__} is not the class for it"
+        )
+    return folder, config, found
+
+
+def check_names(backbone: Backbone) -> None:
+    """Looks up adapter targets and frozen names in a copy of the model without weights.
+
+    Args:
+        backbone: A backbone that is not loaded; neither it nor torch's generators change.
+
+    Raises:
+        OSError: The model cannot be found.
+        ValueError: The model's kind does not fit the backbone's class, or a setting fits nothing in it.
+    """
+    _, config, _ = read_config(backbone)
+    with torch.device("meta"), torch.random.fork_rng(devices=[]):
+        causal = backbone.auto_class().from_config(config, trust_remote_code=backbone.trust_remote_code)
+    backbone.freeze_parts(causal)
+    if backbone.adapter is not None:
+        backbone.adapter.targets(causal, backbone.language_module(causal))
+        matching(causal, backbone.adapter.also_train)
 
 
 def _has_remote_code(config: PretrainedConfig, auto_class: Any) -> bool:

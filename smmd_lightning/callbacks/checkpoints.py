@@ -1,19 +1,24 @@
 """Checkpoints: the best by a validation metric, and the last.
 
-Unusual: the last one is written on its own clock, whether or not the monitored metric is known yet (Lightning would wait
-for it, and a run killed before its first validation would have nothing to go on from).
+Unusual: the last one is written on its own clock, whether or not the monitored metric is known yet (Lightning would
+wait for it, and a run killed before its first validation would have nothing to go on from).
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from datetime import timedelta
 from typing import Any, Literal
 
+import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from torch import Tensor
 
 from smmd_lightning.resume import validation_is_due
+
+log = logging.getLogger(__name__)
 
 
 class BestAndLast(ModelCheckpoint):
@@ -57,6 +62,13 @@ class BestAndLast(ModelCheckpoint):
         )
         self.last_every_n_steps = every_n_train_steps
         self.last_every = train_time_interval
+
+    def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
+        """Returns whether a value belongs to the best; NaN and infinity never do."""
+        if current is not None and not bool(torch.isfinite(torch.as_tensor(current))):
+            log.warning("%s is %s at step %d: no best checkpoint", self.monitor, float(current), trainer.global_step)
+            return False
+        return super().check_monitor_top_k(trainer, current)
 
     def save_last_now(self, trainer: Trainer) -> None:
         """Writes `last.ckpt`, on all processes together."""

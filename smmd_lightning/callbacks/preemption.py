@@ -1,8 +1,8 @@
-"""Leaving in time when a cluster asks for it.
+"""Leaving in time when a cluster, or a person at the keyboard, asks for it.
 
-Unusual: Lightning's own handlers write the checkpoint (and broadcast) from inside the signal, wherever each process happens
-to be, which hangs processes that are in the middle of another exchange. Here the signal only raises a flag; at the end
-of the optimizer step the processes agree, write `last.ckpt` together, ask SLURM for another turn, and leave.
+Unusual: Lightning's own handlers write the checkpoint (and broadcast) from inside the signal, wherever each process
+happens to be, which hangs processes that are in the middle of another exchange. Here the signal only raises a flag; at
+the end of the optimizer step the processes agree, write `last.ckpt` together, ask SLURM for another turn, and leave.
 
 One real example: `#SBATCH --signal=USR1@120 --requeue` in `configs/cluster/slurm.sbatch`.
 """
@@ -24,9 +24,10 @@ log = logging.getLogger(__name__)
 
 
 class Preemption(Callback):
-    """Stops training at the end of an optimizer step after SIGUSR1 or SIGTERM, with a checkpoint.
+    """Stops training at the end of an optimizer step after SIGUSR1, SIGTERM or SIGINT (Ctrl-C), with a checkpoint.
 
-    SIGUSR1 under SLURM also puts the job back into the queue (`scontrol requeue`); with `--resume auto` it goes on there.
+    A second Ctrl-C leaves at once.
+    SIGUSR1 under SLURM also puts the job back into the queue (`scontrol requeue`); with `--resume auto` it goes on.
 
     Args:
         requeue: Whether to ask SLURM for another turn after SIGUSR1.
@@ -37,11 +38,13 @@ class Preemption(Callback):
         self._received: int | None = None
         self._earlier: dict[int, Any] = {}
 
+    def on_sanity_check_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Takes over the signals before any loader's worker starts: SLURM signals these too, and they must survive."""
+        self._take()
+
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Takes over the signals from Lightning."""
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGUSR1, signal.SIGTERM):
-                self._earlier[number] = signal.signal(number, self._note)
+        self._take()
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -49,7 +52,8 @@ class Preemption(Callback):
         """Leaves if any process was asked to.
 
         Raises:
-            SystemExit: The checkpoint is written; exit code 0 with another turn, else 143 as after any SIGTERM.
+            SystemExit: The checkpoint is written; exit code 0 with another turn, else 143 as after any SIGTERM, or
+                130 as after any SIGINT.
         """
         if trainer.fit_loop._should_accumulate():
             return
@@ -58,6 +62,7 @@ class Preemption(Callback):
         if trainer.fit_loop.epoch_loop._is_training_done and trainer.global_step == trainer.max_steps:
             return  # what is left takes no longer than another start
         again = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGUSR1, all=False)
+        by_hand = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGINT, all=False)
         checkpoints = [callback for callback in trainer.checkpoint_callbacks if isinstance(callback, BestAndLast)]
         for callback in checkpoints[:1]:
             callback.save_last_now(trainer)
@@ -71,7 +76,7 @@ class Preemption(Callback):
             print(f"stopped by a signal after {trainer.global_step} steps; {kept}", flush=True)
             if again and self.requeue and "SLURM_JOB_ID" in os.environ:
                 self._requeue()
-        raise SystemExit(0 if again else 143)
+        raise SystemExit(0 if again else 128 + (signal.SIGINT if by_hand else signal.SIGTERM))
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gives the signals back."""
@@ -81,14 +86,25 @@ class Preemption(Callback):
         """Gives the signals back."""
         self._restore()
 
+    def _take(self) -> None:
+        if not self._earlier and threading.current_thread() is threading.main_thread():
+            numbers = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+            self._earlier = {number: signal.signal(number, self._note) for number in numbers}
+
     def _note(self, number: int, _: Any) -> None:
+        if number == signal.SIGINT:
+            if self._received == signal.SIGINT:
+                raise KeyboardInterrupt
+            # Not print: a handler may interrupt another print.
+            os.write(2, b"\nstopping at the end of this step, with a checkpoint (Ctrl-C again: at once)\n")
         if self._received != signal.SIGUSR1:  # SLURM sends SIGTERM too, once the job is requeued
             self._received = number
 
     def _restore(self) -> None:
         for number, handler in self._earlier.items():
             # Lightning's own would still broadcast from inside a signal; a leaving process needs none.
-            signal.signal(number, signal.SIG_IGN if self._received is not None else handler)
+            leaving = self._received is not None and number != signal.SIGINT
+            signal.signal(number, signal.SIG_IGN if leaving else handler)
         self._earlier = {}
 
     def _requeue(self) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
 
+from smmd_lightning.secrets import masked
+
 
 class RunFolder(SaveConfigCallback):
     """Writes `config.yaml` (fit) or `config.<stage>.yaml` into the run's folder.
@@ -32,9 +34,10 @@ class RunFolder(SaveConfigCallback):
             # Asked once: another process would see the file that the first one writes a moment later.
             if trainer.strategy.broadcast(file.exists()) and not self.overwrite:
                 last = folder / "checkpoints" / "last.ckpt"
-                advice = f"go on from it with --ckpt_path {last}, " if last.exists() else ""
+                advice = f"go on from it with --resume auto or --ckpt_path {last}, " if last.exists() else ""
                 raise RuntimeError(
                     f"{file} exists: this folder already holds a run. To keep it, {advice}choose another folder with "
                     f"--run_dir, or move {folder} away."
                 )
+        self.config = masked(self.config)  # keys of loggers do not belong into a file that is passed around
         super().setup(trainer, pl_module, stage)

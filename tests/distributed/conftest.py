@@ -33,7 +33,7 @@ def outcomes(shared_folder):
         if not file.exists():
             found, left = {}, list(SCENARIOS)
             while left:
-                log = run(2, ["scenarios.py", str(shared_folder), *left], timeout=240)
+                log = run(2, ["scenarios.py", str(shared_folder), *left], timeout=480)
                 passed = [name for name in left if (shared_folder / name / "passed.json").exists()]
                 found |= {name: json.loads((shared_folder / name / "passed.json").read_text()) for name in passed}
                 left = [name for name in left if name not in passed]

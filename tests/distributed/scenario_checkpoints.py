@@ -1,16 +1,21 @@
 """Checkpoints and resuming on two processes."""
 
+import functools
+import os
 import shutil
+import signal
 
+import pytest
 import torch
 import torch.distributed as dist
 from lightning.pytorch.callbacks import Callback
-from sums import SumsData, module, scenario, trainer
+from sums import SumsData, command, module, scenario, trainer
 
 from smmd_lightning import sharded
 from smmd_lightning.backbones import LoRA
-from smmd_lightning.callbacks import BestAndLast
+from smmd_lightning.callbacks import BestAndLast, Preemption
 from smmd_lightning.checkpointing import AtomicCheckpointIO
+from smmd_lightning.cli import main
 from smmd_lightning.schedules import WarmupDecay
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
 
@@ -86,7 +91,7 @@ def fit(folder, strategy, settings, *, ckpt=None, stop=None, workers=0, data=Non
         "plugins": [AtomicCheckpointIO()],
         "default_root_dir": folder,
     } | engine_settings)  # fmt: skip
-    made = module(lr_scheduler=lambda optimizer: WarmupDecay(optimizer, warmup_steps=2), **settings)
+    made = module(**{"lr_scheduler": functools.partial(WarmupDecay, warmup_steps=2)} | settings)
     data = data or SumsData(
         settings.get("path", "tiny:llama"),
         train_size=19,
@@ -103,7 +108,7 @@ def fit(folder, strategy, settings, *, ckpt=None, stop=None, workers=0, data=Non
 
 
 def assert_goes_on(folder, strategy, settings, expected, stop, workers=0, **engine_settings):
-    """Stops a run at a micro-batch, goes on in new objects, and compares everything with the run that was not stopped."""
+    """Stops a run at a micro-batch, goes on in new objects, compares everything with the run that was not stopped."""
     whole, state = expected
     if dist.get_rank() == 0:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
@@ -132,16 +137,15 @@ def a_stopped_run_ends_as_one_that_was_not(folder):
 
 
 @scenario
-def a_stopped_run_by_number_of_steps_ends_as_one_that_was_not(folder):
+def a_run_by_number_of_steps_goes_on_exactly(folder):
+    """Stopped in its second epoch; or ended by itself and begun again with more steps (at a constant rate)."""
     limits = {"max_steps": 5, "max_epochs": -1, "val_check_interval": 4, "check_val_every_n_epoch": None}
-    expected = fit(folder / "whole", FSDP2Strategy(), MODELS["tied"], **limits)
-    for stop in (4, 6):
-        assert_goes_on(folder / "fsdp2", FSDP2Strategy, MODELS["tied"], expected, stop, **limits)
-    # A run that ended by itself, begun again with more steps.
-    shorter = limits | {"max_steps": 2}
-    fit(folder / "short", FSDP2Strategy(), MODELS["tied"], **shorter)
+    settings = MODELS["tied"] | {"lr_scheduler": None}
+    expected = fit(folder / "whole", FSDP2Strategy(), settings, **limits)
+    assert_goes_on(folder / "fsdp2", FSDP2Strategy, settings, expected, 6, **limits)
+    fit(folder / "short", FSDP2Strategy(), settings, **limits | {"max_steps": 2})
     last = folder / "short" / "checkpoints" / "last.ckpt"
-    record, state = fit(folder / "short", FSDP2Strategy(), MODELS["tied"], ckpt=last, **limits)
+    record, state = fit(folder / "short", FSDP2Strategy(), settings, ckpt=last, **limits)
     assert record.batches == expected[0].batches[-len(record.batches) :]
     assert record.values[-1] == expected[0].values[-1]
     assert all(torch.equal(state[name], value) for name, value in expected[1].items())
@@ -150,8 +154,8 @@ def a_stopped_run_by_number_of_steps_ends_as_one_that_was_not(folder):
 @scenario
 def every_form_of_checkpoint_goes_on_exactly(folder):
     for form, model in (("fsdp2_folder", "lora"), ("fsdp2_file", "tied"), ("fsdp1", "tied")):
-        expected = fit(folder / form / "whole", FORMS[form](), MODELS[model])
-        assert_goes_on(folder / form, FORMS[form], MODELS[model], expected, 7)
+        expected = fit(folder / form / "whole", FORMS[form](), MODELS[model], max_epochs=1)
+        assert_goes_on(folder / form, FORMS[form], MODELS[model], expected, 3, max_epochs=1)
 
 
 @scenario
@@ -163,15 +167,9 @@ def checkpoints_pass_between_strategies(folder):
             place = folder / model / form
             fit(place, FORMS[form](), settings, stop=3, max_epochs=1)
             last = place / "checkpoints" / "last.ckpt"
-            if form == "fsdp2_folder":
-                dist.barrier()
-                if dist.get_rank() == 0:
-                    torch.save(sharded.consolidate(last), place / "checkpoints" / "one.ckpt")
-                dist.barrier()
-                last = place / "checkpoints" / "one.ckpt"
-            checkpoint = torch.load(last, weights_only=True)
+            assert last.is_dir() == (form == "fsdp2_folder")
             if "lora" in model:
-                assert all("lora" in name for name in checkpoint["state_dict"])
+                assert all("lora" in name for name in sharded.saved_names(last))
             for reader in ("ddp", "fsdp2_folder"):
                 copy = folder / model / f"{form}_to_{reader}"
                 reached[form, reader] = fit(copy, FORMS[reader](), settings, ckpt=last, max_epochs=1)[1]
@@ -179,4 +177,74 @@ def checkpoints_pass_between_strategies(folder):
         for pair, state in reached.items():
             assert state.keys() == first.keys(), pair
             for name, value in first.items():
-                torch.testing.assert_close(state[name], value, rtol=1e-3, atol=1e-5, msg=lambda text: f"{pair}: {text}")
+                torch.testing.assert_close(state[name], value, rtol=1e-3, atol=1e-5, msg=f"{pair}: {name}")
+
+
+@scenario
+def a_signal_to_one_process_stops_both_after_the_same_step(folder):
+    expected = fit(folder / "whole", "ddp", MODELS["lora"])
+    checkpoints = BestAndLast("val/ce", "min", dirpath=str(folder / "checkpoints"))
+    record = Record()
+    with pytest.raises(SystemExit) as left:
+        fit(folder, "ddp", MODELS["lora"], callbacks=[Signal(6, rank=1), checkpoints, record])
+    assert left.value.code == 0
+    last = folder / "checkpoints" / "last.ckpt"
+    assert torch.load(last, weights_only=True)["global_step"] == 4
+    second, state = fit(folder, "ddp", MODELS["lora"], ckpt=last)
+    assert second.batches == expected[0].batches[-3:]
+    assert all(torch.equal(state[name], value) for name, value in expected[1].items())
+
+
+class Signal(Preemption):
+    """Preemption of which one process hears, before a given micro-batch."""
+
+    def __init__(self, place, rank):
+        super().__init__()
+        self.place, self.rank = place, rank
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        if (trainer.fit_loop.epoch_loop.total_batch_idx, trainer.global_rank) == (self.place, self.rank):
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+
+@scenario
+def the_command_line_left_alone(folder):
+    """What the job on two nodes, in `test_killed_runs.py`, is compared with."""
+    main(command(folder, 2, 1, workers=0)[1:])
+
+
+@scenario
+def two_leave_a_folder(folder):
+    """What `one_goes_on_from_a_folder_of_two` reads."""
+    for model, settings in MODELS.items():
+        fit(folder / model, FSDP2Strategy(), settings, max_epochs=1)
+
+
+class Start(Callback):
+    """Keeps the state that a run begins with, and ends it there."""
+
+    def on_train_start(self, trainer, pl_module):
+        self.state = state_of(trainer)
+        raise Stopped
+
+
+def one_goes_on_from_a_folder_of_two(folder):
+    """One process gets weights and optimizer of two, but not the rest of their epoch, which it would deal otherwise."""
+    for model, settings in MODELS.items():
+        last = folder.parent / "two_leave_a_folder" / model / "checkpoints" / "last.ckpt"
+        path = settings.get("path", "tiny:llama")
+        start = Start()
+        # 10 samples are 5 micro-batches of one process, as 19 were of each of two.
+        data = SumsData(path, train_size=10, eval_size=2, batch_size=2, generation_limit=0)
+        fit(folder, FSDP2Strategy(), settings, ckpt=last, devices=1, data=data, callbacks=[start])
+        whole = sharded.consolidate(last)
+        for name, value in whole["state_dict"].items():
+            assert torch.equal(start.state[f"weights.{name}"], value), name
+        states = whole["optimizer_states"][0]["state"]
+        assert states
+        for number, values in states.items():
+            for name, value in values.items():
+                assert torch.equal(start.state[f"optimizer.{number}.{name}"], torch.as_tensor(value)), (number, name)
+        data = SumsData(path, train_size=19, eval_size=2, batch_size=2, generation_limit=0)
+        with pytest.raises(ValueError, match="written with 5 micro-batches per epoch and process, now there are 10"):
+            fit(folder, FSDP2Strategy(), settings, ckpt=last, devices=1, data=data)

@@ -215,5 +215,3 @@ def answers_of_unequal_length_on_unequal_shards(folder):
 def of_validation():
     batch = next(iter(SumsData(eval_batch_size=5).val_dataloader()[0]))
     return batch.inputs, batch.labels
-
-

@@ -5,6 +5,7 @@ import os
 import signal
 
 import torch
+import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
 
@@ -53,7 +54,9 @@ QUIET = {
 }
 
 
-def module(loss=True, weight=0.5, *, lr=1e-3, optimizer=torch.optim.AdamW, path="tiny:llama", backbone=None, **settings):
+def module(
+    loss=True, weight=0.5, *, lr=1e-3, optimizer=torch.optim.AdamW, path="tiny:llama", backbone=None, **settings
+):
     torch.manual_seed(0)
     kind = LanguageBackbone if path in ("tiny:llama", "tiny:qwen2") else VisionLanguageBackbone
     return SMMDModule(
@@ -147,3 +150,49 @@ class Seen(Callback):
         ids = ",".join(example.id for example in batch.examples)
         with open(f"{trainer.default_root_dir}/seen.{trainer.global_rank}.txt", "a") as file:
             file.write(f"{trainer.global_step} {float(outputs['loss'])!r} {ids}\n")
+
+
+def command(folder, devices, nodes, workers):
+    """A command: two epochs of five micro-batches, accumulation 2, dropout, a schedule, validation inside epochs."""
+    config = {
+        "seed_everything": 3,
+        "run_dir": str(folder / "run"),
+        "resume": "auto",
+        "model": {
+            "backbone": {
+                "class_path": "smmd_lightning.backbones.LanguageBackbone",
+                "init_args": {"path": "tiny:llama", "adapter": {"rank": 2, "dropout": 0.1}},
+            },
+            "numeric_loss": {"class_path": "smmd_lightning.losses.SMMDLoss"},
+            "optimizer": {"class_path": "torch.optim.AdamW", "init_args": {"lr": 1.0e-3}},
+            "lr_scheduler": {"class_path": "smmd_lightning.schedules.WarmupDecay", "init_args": {"warmup_steps": 2}},
+            "save_trained_only": True,
+        },
+        "data": {
+            "class_path": "sums.SumsData",
+            "init_args": {
+                "train_size": 19 if devices * nodes == 2 else 10,
+                "eval_size": 3,
+                "batch_size": 2,
+                "num_workers": workers,
+                "generation_limit": 2,
+            },
+        },
+        "trainer": {
+            "accelerator": "cpu",
+            "devices": devices,
+            "num_nodes": nodes,
+            "strategy": "ddp" if devices * nodes == 2 else "auto",
+            "max_epochs": 2,
+            "accumulate_grad_batches": 2,
+            "val_check_interval": 3,
+            "num_sanity_val_steps": 0,
+            "enable_progress_bar": False,
+            "enable_model_summary": False,
+            "callbacks": [{"class_path": "sums.Strike"}, {"class_path": "sums.Seen"}],
+        },
+        "checkpoint": {"monitor": "val/ce", "mode": "min", "every_n_train_steps": 1},
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return ["train_sums.py", "fit", "--config", str(folder / "config.yaml")]

@@ -5,7 +5,7 @@ from scenarios import SCENARIOS
 
 
 @pytest.mark.distributed
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_on_two_processes(name, outcomes):
     assert not isinstance(outcomes[name], str), outcomes[name]

@@ -1,0 +1,132 @@
+"""Settings that cannot work together, found before any weight loads.
+
+Unusual: LoRA targets and frozen names are looked up in a copy of the model without weights (on torch's "meta" device),
+so a spelling mistake costs a second and not the loading of billions of parameters.
+
+One real example::
+
+    >>> check_precision("16-mixed", "cpu")
+    Traceback (most recent call last):
+    ...
+    ValueError: trainer.precision=16-mixed: a CPU does not train in float16. Take bf16-mixed or 32-true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.processors import load_processor
+
+LOSSES = ("val/loss", "val/ce", "val/numeric")
+"""What validation logs without generating answers."""
+
+
+def check_run(trainer: Any, module: Any, stage: str) -> None:
+    """Checks a trainer, a module and its data before `configure_model`.
+
+    Args:
+        trainer: The trainer, module and data module attached.
+        module: Any LightningModule; the model's checks are made for those with a backbone.
+        stage: "fit", "validate", "test" or "predict".
+
+    Raises:
+        ValueError: Settings cannot work together; names them and says what to change.
+    """
+    if trainer.accumulate_grad_batches < 1:
+        raise ValueError(f"trainer.accumulate_grad_batches must be at least 1, got {trainer.accumulate_grad_batches}.")
+    if stage == "fit":
+        check_monitors(trainer)
+    backbone = getattr(module, "backbone", None)
+    if backbone is None or backbone.loaded:
+        return
+    check_strategy(trainer)
+    from smmd_lightning.backbones.loading import check_names
+
+    check_names(backbone)
+    objective = getattr(module, "objective", None)
+    if objective is not None and objective.numeric_loss is not None:
+        processor = load_processor(
+            backbone.path, revision=backbone.revision, trust_remote_code=backbone.trust_remote_code
+        )
+        # Raises what there is to say about a tokenizer without numbers.
+        NumericVocabulary.from_tokenizer(getattr(processor, "tokenizer", processor), **asdict(module.vocabulary))
+
+
+def check_strategy(trainer: Any) -> None:
+    """Refuses Lightning's own sharding, which knows nothing of how a backbone loads.
+
+    Raises:
+        ValueError: The strategy is one of Lightning's sharded ones.
+    """
+    from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
+
+    from smmd_lightning.strategies import ShardedStrategy
+
+    strategy = trainer.strategy
+    plain = isinstance(strategy, (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy))
+    if plain and not isinstance(strategy, ShardedStrategy):
+        raise ValueError(
+            f"trainer.strategy={type(strategy).__name__} would load the whole model in every process and save it in a "
+            "form that cannot be resumed here. Take smmd_lightning.strategies.FSDP2Strategy (configs/trainer/"
+            "fsdp2.yaml) or FSDP1Strategy; both run on CPUs too."
+        )
+
+
+def check_monitors(trainer: Any) -> None:
+    """Refuses callbacks that wait for a metric which no validation will give.
+
+    Raises:
+        ValueError: A monitored metric needs generated answers, and `generation_limit` is 0.
+    """
+    if getattr(trainer.datamodule, "generation_limit", None) != 0:
+        return
+    for callback in trainer.callbacks:
+        monitor = getattr(callback, "monitor", None)
+        if isinstance(monitor, str) and monitor.startswith("val/") and monitor not in LOSSES:
+            raise ValueError(
+                f"{type(callback).__name__} waits for {monitor!r}, a metric of generated answers, but "
+                "data.generation_limit=0 generates none. Raise data.generation_limit, or monitor one of "
+                f"{', '.join(LOSSES)} (--checkpoint.monitor=val/loss --checkpoint.mode=min)."
+            )
+
+
+def check_monitored(trainer: Any) -> None:
+    """Refuses callbacks that wait for a metric which validation has not logged.
+
+    Args:
+        trainer: The trainer, a validation just made (the sanity check will do).
+
+    Raises:
+        ValueError: A monitored metric is not there; lists those that are.
+    """
+    found = sorted(trainer.callback_metrics)
+    for callback in trainer.callbacks:
+        monitor = getattr(callback, "monitor", None)
+        if isinstance(monitor, str) and monitor.startswith("val/") and monitor not in found:
+            known = ", ".join(name for name in found if name.startswith("val/"))
+            raise ValueError(f"{type(callback).__name__} waits for {monitor!r}, but validation logs only {known}.")
+
+
+def check_precision(precision: Any, accelerator: Any) -> None:
+    """Refuses a precision that the device lacks, where Lightning would take another one instead.
+
+    Args:
+        precision: `trainer.precision`.
+        accelerator: `trainer.accelerator`; "auto" is a GPU where there is one.
+
+    Raises:
+        ValueError: The device cannot compute in it.
+    """
+    name = str(precision)
+    gpu = torch.cuda.is_available() and accelerator in ("auto", "gpu", "cuda", None)
+    if name in ("16", "16-mixed", "16-true") and (accelerator == "cpu" or (accelerator in ("auto", None) and not gpu)):
+        raise ValueError(f"trainer.precision={name}: a CPU does not train in float16. Take bf16-mixed or 32-true.")
+    if name.startswith("bf16") and gpu and not torch.cuda.is_bf16_supported(including_emulation=False):
+        raise ValueError(
+            f"trainer.precision={name}: {torch.cuda.get_device_name()} does not compute in bfloat16. "
+            "Take 16-mixed or 32-true."
+        )

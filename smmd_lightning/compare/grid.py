@@ -1,0 +1,266 @@
+"""What is compared: the grid's file, checked, with every file that it names read in.
+
+Unusual: nothing of the files is looked up later. A task is its experiment file with all nested files read and merged,
+so a run's settings are one plain mapping, and two runs are the same run exactly when these mappings are equal.
+
+One real example, the smallest grid::
+
+    tasks:
+      arithmetic: {config: tasks/arithmetic.yaml}
+    losses:
+      ce: {label: CE}
+      smmd: {config: ../loss/smmd.yaml, label: SMMD}
+    seeds: [1, 2, 3]
+    tune_seeds: [101]
+    weights: [0.1, 0.3, 1.0]
+"""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentError
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import yaml
+from jsonargparse import ArgumentParser
+
+Settings = dict[str, Any]
+Kind = TypeVar("Kind")
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+@dataclass
+class TaskChoice:
+    """A task: an experiment of the command line, without its loss.
+
+    Attributes:
+        config: Experiment file, relative to the grid's.
+        label: How the report calls it. Empty: its name in the grid.
+        metrics: Metrics that the report shows, without `val/` and `test/`; the first one decides.
+        seeds: The only seeds of the grid's that this task uses. None: all.
+        overrides: Settings merged over the experiment's.
+    """
+
+    config: str
+    label: str = ""
+    metrics: list[str] = field(default_factory=lambda: ["exact_match"])
+    seeds: list[int] | None = None
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class LossChoice:
+    """A numeric loss.
+
+    Attributes:
+        config: File with its class path and settings, relative to the grid's. None: cross-entropy alone.
+        label: How the report calls it. Empty: its name in the grid.
+        weights: Weights to choose from, instead of the grid's.
+        seeds: The only seeds of the grid's that this loss uses. None: all.
+        overrides: Settings merged over the file's `init_args`.
+    """
+
+    config: str | None = None
+    label: str = ""
+    weights: list[float] | None = None
+    seeds: list[int] | None = None
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Sweep:
+    """How much one setting of a loss matters; looked at on the validation split, with the weight chosen for the loss.
+
+    Attributes:
+        loss: Name of the loss in the grid.
+        setting: One of its `init_args`.
+        values: What it is set to.
+        tasks: The only tasks where. None: all.
+    """
+
+    loss: str
+    setting: str
+    values: list[Any]
+    tasks: list[str] | None = None
+
+
+@dataclass
+class Grid:
+    """Everything that is compared.
+
+    Attributes:
+        tasks: By name.
+        losses: By name.
+        seeds: Of the final runs, whose test answers are compared.
+        baseline: Name of the loss that the others are compared with.
+        weights: Weights of the numeric loss to choose from; a single one is taken without tuning.
+        tune_seeds: Of the runs that choose the weight on the validation split; better none of `seeds`.
+        sweeps: Settings to look at beside the weight.
+        overrides: Settings merged over every experiment's.
+        checkpoint: Which checkpoint answers: `last`, or `best` on the validation split.
+        keep_checkpoints: Whether checkpoints of finished runs stay.
+        program: What runs a run, followed by its folder; `{python}` stands for this Python. Several processes a run:
+            `[torchrun, --nproc-per-node=2, -m, smmd_lightning.compare.one_run]`.
+        name: Title of the report.
+    """
+
+    tasks: dict[str, Any]
+    losses: dict[str, Any]
+    seeds: list[int]
+    baseline: str = "ce"
+    weights: list[float] = field(default_factory=lambda: [0.1, 0.3, 1.0])
+    tune_seeds: list[int] = field(default_factory=list)
+    sweeps: list[Any] = field(default_factory=list)
+    overrides: dict[str, Any] = field(default_factory=dict)
+    checkpoint: Literal["last", "best"] = "last"
+    keep_checkpoints: bool = True
+    program: list[str] = field(default_factory=lambda: ["{python}", "-m", "smmd_lightning.compare.one_run"])
+    name: str = "Comparison of losses"
+    folder: str = "."
+
+    def cell_seeds(self, task: str, loss: str) -> list[int]:
+        """Seeds of the final runs of a task and a loss."""
+        allowed = [only for only in (self.tasks[task].seeds, self.losses[loss].seeds) if only is not None]
+        return [seed for seed in self.seeds if all(seed in only for only in allowed)]
+
+    def loss_weights(self, loss: str) -> list[float | None]:
+        """Weights that a loss may get, ascending; cross-entropy alone has none."""
+        if self.losses[loss].config is None:
+            return [None]
+        given = self.losses[loss].weights
+        return [*sorted(self.weights if given is None else given)]
+
+    def experiment(self, task: str) -> Settings:
+        """All settings of a task but the loss, the seed and the folder."""
+        choice = self.tasks[task]
+        settings = read_settings(Path(self.folder) / choice.config)
+        settings = merged(merged(settings, self.overrides), choice.overrides)
+        for name in ("run_dir", "seed_everything", "ckpt_path", "resume"):
+            settings.pop(name, None)
+        return settings
+
+    def numeric_loss(self, loss: str) -> Settings | None:
+        """Class path and settings of a loss."""
+        choice = self.losses[loss]
+        if choice.config is None:
+            return None
+        return merged(read_settings(Path(self.folder) / choice.config), {"init_args": choice.overrides})
+
+
+def load_grid(file: str | Path) -> Grid:
+    """Reads a grid's file.
+
+    Raises:
+        ValueError: The file or one that it names is missing, a key is unknown, or the grid contradicts itself.
+    """
+    file = Path(file)
+    found = _read(file)
+    grid = _typed(Grid, found, str(file))
+    grid.folder = str(file.parent)
+    grid.tasks = {name: _typed(TaskChoice, given, f"{file}, task {name}") for name, given in grid.tasks.items()}
+    grid.losses = {name: _typed(LossChoice, given or {}, f"{file}, loss {name}") for name, given in grid.losses.items()}
+    grid.sweeps = [_typed(Sweep, given, f"{file}, sweeps") for given in grid.sweeps]
+    _check(grid, file)
+    return grid
+
+
+def read_settings(file: Path) -> Settings:
+    """Reads a YAML file with the files that it names (relative to it, ending in .yaml or .yml) in their places.
+
+    Raises:
+        ValueError: A file is missing or holds no mapping.
+    """
+    return {name: _nested(value, file) for name, value in _read(file).items()}
+
+
+def merged(below: Settings, above: Mapping[str, Any]) -> Settings:
+    """Merges mappings; another `class_path` takes the place of the whole mapping below, as its settings differ.
+
+    >>> merged({"a": {"x": 1, "y": 2}, "b": [1]}, {"a": {"y": 3}, "b": [2]})
+    {'a': {'x': 1, 'y': 3}, 'b': [2]}
+    """
+    result = dict(below)
+    for name, value in above.items():
+        known = result.get(name)
+        fits = isinstance(known, dict) and isinstance(value, Mapping)
+        if fits and value.get("class_path", known.get("class_path")) == known.get("class_path"):
+            result[name] = merged(known, value)
+        else:
+            result[name] = value
+    return result
+
+
+def _nested(value: Any, file: Path) -> Any:
+    if isinstance(value, dict):
+        return {name: _nested(inner, file) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_nested(inner, file) for inner in value]
+    if isinstance(value, str) and value.endswith((".yaml", ".yml")):
+        return read_settings(file.parent / value)
+    return value
+
+
+def _read(file: Path) -> Settings:
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{file} does not exist.") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file} is no YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{file} must hold a mapping of settings, got {type(found).__name__}.")
+    return found
+
+
+def _typed(kind: type[Kind], given: Any, where: str) -> Kind:
+    """Makes a dataclass of a mapping, types checked; unlike jsonargparse, an unknown key is always an error."""
+    if not isinstance(given, dict):
+        raise ValueError(f"{where}: must be a mapping of settings, got {given!r}.")
+    own = [item for item in fields(kind) if item.name != "folder"]  # type: ignore[arg-type]
+    unknown = sorted(set(given) - {item.name for item in own})
+    needed = {item.name for item in own if item.default is MISSING and item.default_factory is MISSING}
+    if unknown or needed - set(given):
+        problem = f"unknown {', '.join(unknown)}" if unknown else f"missing {', '.join(sorted(needed - set(given)))}"
+        raise ValueError(f"{where}: {problem}; settings are {', '.join(item.name for item in own)}.")
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_class_arguments(kind)
+    try:
+        return kind(**parser.parse_object(given).as_dict())
+    except ArgumentError as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _check(grid: Grid, file: Path) -> None:
+    for kind, names in (("task", grid.tasks), ("loss", grid.losses)):
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise ValueError(f"{file}: a {kind} is named {name!r}; names are letters, digits, _ . and -.")
+    if grid.baseline not in grid.losses:
+        raise ValueError(f"{file}: baseline is {grid.baseline!r}, which is none of {', '.join(grid.losses)}.")
+    for loss, choice in grid.losses.items():
+        weights = grid.loss_weights(loss)
+        if not weights or any(weight is not None and weight <= 0 for weight in weights):
+            raise ValueError(f"{file}, loss {loss}: weights must be one or more numbers above 0, got {weights}.")
+        if len(weights) > 1 and not grid.tune_seeds:
+            raise ValueError(f"{file}, loss {loss}: choosing among {len(weights)} weights needs tune_seeds.")
+        _ = grid.numeric_loss(loss), choice.seeds
+    for task, choice in grid.tasks.items():
+        if not choice.metrics:
+            raise ValueError(f"{file}, task {task}: metrics must name at least one metric.")
+        grid.experiment(task)
+    for sweep in grid.sweeps:
+        missing = ({sweep.loss} - set(grid.losses)) | (set(sweep.tasks or ()) - set(grid.tasks))
+        if missing or grid.losses[sweep.loss].config is None or not grid.tune_seeds:
+            raise ValueError(
+                f"{file}: a sweep needs a numeric loss and tasks of this grid, and tune_seeds; got {sweep.loss!r} on "
+                f"{sweep.tasks or 'all tasks'}, tune_seeds {grid.tune_seeds}."
+            )
+    for name, seeds in (("seeds", grid.seeds), ("tune_seeds", grid.tune_seeds)):
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(f"{file}: {name} names a seed twice: {seeds}.")
+    if not grid.seeds:
+        raise ValueError(f"{file}: seeds must name at least one seed.")

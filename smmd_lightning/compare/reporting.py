@@ -1,0 +1,329 @@
+"""The report of a comparison: what differs, how sure that is, and where each number comes from.
+
+Unusual: it holds no time and no date, so the same runs give the same files, byte for byte.
+
+One real example::
+
+    report = Report(plan, results, choices, out)
+    report.write()                       # out/results.csv, report.md, report.html, plots/*.png
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from smmd_lightning.compare import plots
+from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, html, markdown
+from smmd_lightning.compare.collecting import Choice, Result, larger_is_better, table_text
+from smmd_lightning.compare.files import write_file
+from smmd_lightning.compare.one_run import SETTINGS
+from smmd_lightning.compare.planning import Cell, Plan
+from smmd_lightning.compare.statistics import Comparison, compare, mean_interval
+from smmd_lightning.compare.traces import by_loss, read_trace
+from smmd_lightning.report.document import document
+from smmd_lightning.report.statistics import Interval
+
+
+class Report:
+    """Writes the report of what is finished.
+
+    Args:
+        plan: Which runs there are.
+        results: Those that are finished, in the order of the plan.
+        choices: The weights chosen so far.
+        out: Folder of the comparison.
+        planned: How many runs there are in all, finished or not.
+    """
+
+    def __init__(
+        self, plan: Plan, results: Sequence[Result], choices: Mapping[Cell, Choice], out: Path, planned: int
+    ) -> None:
+        self.plan, self.grid, self.results, self.choices, self.out = plan, plan.grid, results, choices, out
+        self.planned = planned
+        self.pictures: dict[str, bytes] = {}
+        self._final: dict[Cell, list[Result]] = {}
+        for result in results:
+            if result.run.phase == "final":
+                self._final.setdefault((result.run.task, result.run.loss), []).append(result)
+
+    def write(self) -> list[Path]:
+        """Writes all files, each whole or not at all.
+
+        Returns:
+            The table, the report as Markdown and as a page.
+
+        Raises:
+            ValueError: A task names a metric that its runs do not have.
+        """
+        blocks = self.blocks()
+        files = {
+            "results.csv": table_text(self.results).encode(),
+            **self.pictures,
+            "report.md": markdown(blocks).encode(),
+            "report.html": document(self.grid.name, html(blocks, self.pictures)).encode(),
+        }
+        for name, content in files.items():
+            write_file(self.out / name, content)
+        return [self.out / name for name in ("results.csv", "report.md", "report.html")]
+
+    def blocks(self) -> list[Block]:
+        """Returns the whole report; the pictures are in `pictures` afterwards."""
+        blocks: list[Block] = [Heading(self.grid.name, 1), Text(self._progress()), *self._method()]
+        for task in self.grid.tasks:
+            if any((task, loss) in self._final for loss in self.grid.losses):
+                blocks += self._task(task)
+        return [*blocks, *self._weights(), *self._sweeps(), *self._runs()]
+
+    def _progress(self) -> str:
+        left = self.planned - len(self.results)
+        text = f"{len(self.results)} of {self.planned} runs are finished."
+        return text if not left else f"{text} {left} are missing: what follows is preliminary."
+
+    def _method(self) -> list[Block]:
+        grid = self.grid
+        tuned = any(choice.scores for choice in self.choices.values())
+        items = [
+            f"Each run is a training of its own from its own seed; the {grid.checkpoint} checkpoint answers the test "
+            "split, once.",
+            "Means have Student's 95 % interval over seeds. Differences are to "
+            f"{self._label(grid.baseline)} on the same seeds, with the interval of a paired bootstrap over seeds and "
+            "with Student's.",
+            "A difference is called better or worse only where both of its intervals exclude zero; anything else is "
+            "within noise. With n seeds the two-sided sign test cannot go below 2 / 2^n (0.06 for five).",
+            "Where losses do not differ at all, up to 1 in 20 comparisons will still seem to; "
+            f"of the {self._comparisons()} here that is about {0.05 * self._comparisons():.1f}.",
+        ]
+        if tuned:
+            seeds = ", ".join(map(str, grid.tune_seeds))
+            items.insert(
+                1,
+                f"Weights of the losses were chosen on the validation split, from one list for all but where the grid "
+                f"says otherwise, each by the mean over seeds {seeds}; the test split was not looked at.",
+            )
+            common = sorted(set(grid.tune_seeds) & set(grid.seeds))
+            if common:
+                items.append(
+                    f"Seeds {', '.join(map(str, common))} served for tuning and in the end: losses with a weight have "
+                    "had more tries on them than the baseline."
+                )
+        else:
+            items.insert(1, "Weights of the losses were given, not tuned.")
+        return [Bullets(items)]
+
+    def _comparisons(self) -> int:
+        return sum(
+            1 for task, loss in self._final if loss != self.grid.baseline and (task, self.grid.baseline) in self._final
+        )
+
+    def _task(self, task: str) -> list[Block]:
+        choice = self.grid.tasks[task]
+        metric, *others = choice.metrics
+        losses = [loss for loss in self._order() if (task, loss) in self._final]
+        way = "more" if larger_is_better(metric) else "less"
+        found = {loss: self._compare(task, loss, metric) for loss in losses}
+        rows = []
+        for loss in losses:
+            results = self._final[task, loss]
+            weight = results[0].run.weight
+            mean = mean_interval([result.value(metric) for result in results])
+            start = [self._label(loss), "–" if weight is None else f"{weight:g}", str(len(results)), interval(mean)]
+            rows.append([*start, *comparison_cells(found[loss])])
+        header = ("loss", "weight", "seeds", f"{metric} (95 %)", "difference, bootstrap", "difference, Student")
+        blocks: list[Block] = [
+            Heading(choice.label or task),
+            Text(f"{metric} on the test split; {way} is better."),
+            Table((*header, "better : worse", "sign test p", "verdict"), rows),
+            Bullets([self._sentence(loss, metric, found[loss]) for loss in losses if loss != self.grid.baseline]),
+        ]
+        if others:
+            rows = [[self._label(loss), *self._means(task, loss, others)] for loss in losses]
+            blocks.append(Table(("loss", *others), rows))
+        return [*blocks, *self._task_pictures(task, metric, losses)]
+
+    def _compare(self, task: str, loss: str, metric: str) -> Comparison | None:
+        if loss == self.grid.baseline:
+            return None
+        ours = {result.run.seed: result.value(metric) for result in self._final[task, loss]}
+        theirs = {result.run.seed: result.value(metric) for result in self._final.get((task, self.grid.baseline), ())}
+        seeds = [seed for seed in ours if seed in theirs]
+        return compare([ours[s] for s in seeds], [theirs[s] for s in seeds], larger_is_better(metric))
+
+    def _means(self, task: str, loss: str, names: Sequence[str]) -> list[str]:
+        everywhere = {
+            name for (of, _), results in self._final.items() if of == task for r in results for name in r.metrics
+        }
+        cells = []
+        for name in names:
+            results = self._final[task, loss]
+            if name not in everywhere:
+                results[0].value(
+                    name
+                )  # raises; a metric that only some runs have (of answers with numbers) is undefined
+            cells.append(interval(mean_interval([result.metrics.get(name, math.nan) for result in results])))
+        return cells
+
+    def _sentence(self, loss: str, metric: str, found: Comparison | None) -> str:
+        name, base = self._label(loss), self._label(self.grid.baseline)
+        if found is None or found.verdict == "too few seeds":
+            return f"{name}: too few seeds in common with {base} to say anything."
+        apart = f"{found.student.value:+.4f} in {metric} over {found.seeds} seeds"
+        if found.verdict == "within noise":
+            return f"{name} against {base}: {apart}; the difference is within noise."
+        return f"{name} is {found.verdict} than {base}: {apart}."
+
+    def _task_pictures(self, task: str, metric: str, losses: Sequence[str]) -> list[Block]:
+        if not plots.available():
+            return [Text("No plots: matplotlib is not installed (pip install 'smmd_lightning[plots]').")]
+        labels = {loss: self._label(loss) for loss in losses}
+        bars = []
+        for loss in losses:
+            values = [result.value(metric) for result in self._final[task, loss]]
+            bars.append(plots.Bar(labels[loss], values, mean_interval(values)))
+        results = [result for loss in losses for result in self._final[task, loss]]
+        traces = by_loss(read_trace(result, self.out, metric) for result in results)
+        return [
+            *self._picture(
+                f"{task}-final", "Final metric: seeds, mean, 95 % interval", plots.final_metric(metric, bars)
+            ),
+            *self._picture(
+                f"{task}-curves", "Learning curves: mean and range", plots.learning_curves(metric, traces, labels)
+            ),
+            *self._picture(f"{task}-tolerance", "Accuracy by tolerance", plots.accuracy_by_tolerance(traces, labels)),
+        ]
+
+    def _picture(self, name: str, title: str, content: bytes | None) -> list[Block]:
+        if content is None:
+            return []
+        self.pictures[f"plots/{name}.png"] = content
+        return [Picture(f"plots/{name}.png", title)]
+
+    def _weights(self) -> list[Block]:
+        tuned = {cell: choice for cell, choice in self.choices.items() if choice.scores}
+        if not tuned:
+            return []
+        weights = sorted({weight for choice in tuned.values() for weight in choice.scores})
+        rows = []
+        for (task, loss), choice in tuned.items():
+            scores = [f"{choice.scores[w]:.4f}" if w in choice.scores else "" for w in weights]
+            edge = ", at the edge of the list" if choice.at_the_edge else ""
+            rows.append([task, self._label(loss), *scores, f"{choice.weight:g}{edge}"])
+        blocks: list[Block] = [
+            Heading("Weights"),
+            Text("Deciding metric of each task on the validation split, mean over the tuning seeds, by weight."),
+            Table(("task", "loss", *(f"{weight:g}" for weight in weights), "chosen"), rows),
+        ]
+        for task, choice in self.grid.tasks.items():
+            if not plots.available():
+                break
+            losses = [loss for (of, loss) in tuned if of == task]
+            points = {self._label(loss): self._by_weight(task, loss) for loss in losses}
+            chosen = {self._label(loss): tuned[task, loss].weight for loss in losses}
+            content = plots.weight_sensitivity(choice.metrics[0], points, chosen)
+            blocks += self._picture(f"{task}-weight", f"{task}: sensitivity to the weight", content)
+        return blocks
+
+    def _by_weight(self, task: str, loss: str) -> list[tuple[float, float, float, float]]:
+        metric = self.grid.tasks[task].metrics[0]
+        values: dict[float, list[float]] = {}
+        for result in self.results:
+            run = result.run
+            if run.phase == "tune" and (run.task, run.loss) == (task, loss) and run.weight is not None:
+                values.setdefault(run.weight, []).append(result.value(metric))
+        return [_mean_and_range(weight, found) for weight, found in sorted(values.items())]
+
+    def _sweeps(self) -> list[Block]:
+        blocks: list[Block] = []
+        finished = {(result.run.folder, result.run.stage): result for result in self.results}
+        for number, sweep in enumerate(self.grid.sweeps, start=1):
+            texts = [_setting(value) for value in sweep.values]
+            points: dict[str, list[tuple[float, float, float, float]]] = {}
+            for task in sweep.tasks or self.grid.tasks:
+                metric = self.grid.tasks[task].metrics[0]
+                for place, value in enumerate(sweep.values):
+                    if (task, sweep.loss) not in self.choices:
+                        continue
+                    weight = self.choices[task, sweep.loss].weight
+                    runs = [self.plan.swept(sweep, task, value, seed, weight) for seed in self.grid.tune_seeds]
+                    found = [finished[run.folder, run.stage] for run in runs if (run.folder, run.stage) in finished]
+                    if found:
+                        point = _mean_and_range(place, [result.value(metric) for result in found])
+                        points.setdefault(task, []).append(point)
+            if not points:
+                continue
+            name = f"{self._label(sweep.loss)}: {sweep.setting}"
+            rows = []
+            for task, found_points in points.items():
+                means = {int(place): f"{mean:.4f}" for place, mean, _, _ in found_points}
+                rows.append([task, *(means.get(place, "") for place in range(len(texts)))])
+            blocks += [Heading(f"Sensitivity to {name}"), Table(("task", *texts), rows)]
+            blocks.append(Text("Mean over the tuning seeds of each task's deciding metric, on the validation split."))
+            if plots.available():
+                metrics = {self.grid.tasks[task].metrics[0] for task in points}
+                shown = metrics.pop() if len(metrics) == 1 else "deciding metric"
+                content = plots.setting_sensitivity(shown, sweep.setting, texts, points)
+                blocks += self._picture(f"sweep{number}-{sweep.loss}-{sweep.setting}", name, content)
+        return blocks
+
+    def _runs(self) -> list[Block]:
+        rows: list[list[str | Link]] = []
+        for result in self.results:
+            run = result.run
+            metric = self.grid.tasks[run.task].metrics[0]
+            weight = "–" if run.weight is None else f"{run.weight:g}"
+            rows.append(
+                [
+                    *(run.phase, run.task, self._label(run.loss), run.variant, weight, str(run.seed)),
+                    f"{metric} {result.value(metric):.4f}",
+                    Link(str(run.folder), f"{run.folder}/{SETTINGS}"),
+                ]
+            )
+        header = ("for", "task", "loss", "setting", "weight", "seed", "value", "folder, its settings")
+        note = "Each run: all its metrics are in results.csv, its answers and its log in its folder."
+        return [Heading("Runs"), Text(note), Table(header, rows)]
+
+    def _order(self) -> list[str]:
+        """The losses, the baseline first."""
+        return sorted(self.grid.losses, key=lambda loss: loss != self.grid.baseline)
+
+    def _label(self, loss: str) -> str:
+        return self.grid.losses[loss].label or loss
+
+
+def interval(found: Interval, signed: bool = False) -> str:
+    """Writes a mean with its interval.
+
+    >>> interval(Interval(0.5, 0.25, 0.75)), interval(Interval(0.1, float("-inf"), float("inf")), signed=True)
+    ('0.5000 [0.2500, 0.7500]', '+0.1000')
+    """
+    form = "+.4f" if signed else ".4f"
+    value = format(found.value, form)
+    return (
+        value
+        if math.isinf(found.low) or math.isnan(found.low)
+        else f"{value} [{found.low:{form}}, {found.high:{form}}]"
+    )
+
+
+def comparison_cells(found: Comparison | None) -> list[str]:
+    """The cells of a comparison in the table of a task; dashes for the baseline."""
+    if found is None:
+        return ["–"] * 5
+    return [
+        interval(found.bootstrap, signed=True),
+        interval(found.student, signed=True),
+        f"{found.wins} : {found.losses}",
+        f"{found.sign_p:.3g}",
+        found.verdict,
+    ]
+
+
+def _mean_and_range(x: float, values: Sequence[float]) -> tuple[float, float, float, float]:
+    return x, sum(values) / len(values), min(values), max(values)
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return "off" if value is None else str(value)
