@@ -7,6 +7,7 @@ moment leaves the earlier one whole; and a file is taken for complete only after
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import zipfile
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from typing import Any
 
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+log = logging.getLogger(__name__)
 
 META = "meta.pt"
 """File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
@@ -123,5 +126,6 @@ def _step(path: Path) -> int | None:
         if not zipfile.is_zipfile(file):
             return None
         return int(torch.load(file, map_location="cpu", weights_only=True, mmap=True)["global_step"])
-    except (OSError, RuntimeError, KeyError, ValueError, EOFError):
+    except Exception as error:  # damaged pickles raise nearly anything; those that hold code an UnpicklingError
+        log.warning("%s is passed over, it cannot be read: %s: %s", path, type(error).__name__, error)
         return None

@@ -39,7 +39,7 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     if trainer.accumulate_grad_batches < 1:
         raise ValueError(f"trainer.accumulate_grad_batches must be at least 1, got {trainer.accumulate_grad_batches}.")
     if stage == "fit":
-        check_monitors(trainer)
+        check_monitors(trainer, module)
     backbone = getattr(module, "backbone", None)
     if backbone is None or backbone.loaded:
         return
@@ -76,7 +76,7 @@ def check_strategy(trainer: Any) -> None:
         )
 
 
-def check_monitors(trainer: Any) -> None:
+def check_monitors(trainer: Any, module: Any) -> None:
     """Refuses callbacks that wait for a metric which no validation will give.
 
     Raises:
@@ -84,14 +84,23 @@ def check_monitors(trainer: Any) -> None:
     """
     if getattr(trainer.datamodule, "generation_limit", None) != 0:
         return
+    generated = _metrics_of_answers(module)
     for callback in trainer.callbacks:
         monitor = getattr(callback, "monitor", None)
-        if isinstance(monitor, str) and monitor.startswith("val/") and monitor not in LOSSES:
+        if isinstance(monitor, str) and monitor in generated:
             raise ValueError(
                 f"{type(callback).__name__} waits for {monitor!r}, a metric of generated answers, but "
                 "data.generation_limit=0 generates none. Raise data.generation_limit, or monitor one of "
                 f"{', '.join(LOSSES)} (--checkpoint.monitor=val/loss --checkpoint.mode=min)."
             )
+
+
+def _metrics_of_answers(module: Any) -> set[str]:
+    by_task = getattr(getattr(module, "metrics", None), "by_task", {})
+    names = {task: set(metrics.summarise(torch.zeros(0, metrics.width))) for task, metrics in by_task.items()}
+    return {
+        f"val/{prefix}{name}" for task, found in names.items() for name in found for prefix in ("", f"{task}/")
+    }
 
 
 def check_monitored(trainer: Any) -> None:

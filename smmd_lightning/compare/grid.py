@@ -186,12 +186,13 @@ def merged(below: Settings, above: Mapping[str, Any]) -> Settings:
     result = dict(below)
     for name, value in above.items():
         known = result.get(name)
-        fits = isinstance(known, dict) and isinstance(value, Mapping)
-        if fits and value.get("class_path", known.get("class_path")) == known.get("class_path"):
-            result[name] = merged(known, value)
-        else:
-            result[name] = value
+        fits = isinstance(known, dict) and isinstance(value, Mapping) and _same_class(known, value)
+        result[name] = merged(known, value) if fits else value  # type: ignore[arg-type]
     return result
+
+
+def _same_class(below: Settings, above: Mapping[str, Any]) -> bool:
+    return "class_path" not in above or above["class_path"] == below.get("class_path")
 
 
 def _nested(value: Any, file: Path) -> Any:

@@ -9,6 +9,7 @@ One real example: `final_metric(...)` gives one row a loss, a dot a seed, and St
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -55,10 +56,11 @@ def final_metric(metric: str, bars: Sequence[Bar]) -> bytes:
     for place, bar in enumerate(bars):
         colour = GREY if place == 0 else COLOUR
         axes.plot(bar.values, [place] * len(bar.values), "o", color=colour, alpha=0.35, markersize=4, zorder=2)
-        if len(bar.values) > 1:
+        if len(bar.values) > 1 and math.isfinite(bar.interval.high):
             axes.hlines(place, bar.interval.low, bar.interval.high, color=colour, linewidth=2, zorder=3)
         axes.plot([bar.interval.value], [place], "D", color=colour, markersize=5, zorder=4)
-    axes.axvline(bars[0].interval.value, color=GREY, linestyle="--", linewidth=1)
+    if math.isfinite(bars[0].interval.value):
+        axes.axvline(bars[0].interval.value, color=GREY, linestyle="--", linewidth=1)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.invert_yaxis()
     axes.set_xlabel(f"{metric}, test")

@@ -168,6 +168,8 @@ class Report:
         name, base = self._label(loss), self._label(self.grid.baseline)
         if found is None or found.verdict == "too few seeds":
             return f"{name}: too few seeds in common with {base} to say anything."
+        if found.verdict == "undefined":
+            return f"{name} against {base}: {metric} is not finite in some run, so they cannot be compared."
         apart = f"{found.student.value:+.4f} in {metric} over {found.seeds} seeds"
         if found.verdict == "within noise":
             return f"{name} against {base}: {apart}; the difference is within noise."

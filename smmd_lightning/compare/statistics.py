@@ -37,7 +37,7 @@ class Comparison:
         wins: Seeds where the loss is better.
         losses: Seeds where it is worse.
         sign_p: Two-sided p of the sign test.
-        verdict: `better`, `worse`, `within noise`, or `too few seeds`.
+        verdict: `better`, `worse`, `within noise`, `too few seeds`, or `undefined` where a value is not finite.
     """
 
     seeds: int
@@ -62,8 +62,10 @@ def compare(values: Sequence[float], baseline: Sequence[float], larger_is_better
     student = mean_interval(differences)
     sign = 1 if larger_is_better else -1
     wins, losses = (sum(1 for d in differences if direction * d > 0) for direction in (sign, -sign))
-    if len(differences) < 2 or math.isnan(student.value):
+    if len(differences) < 2:
         verdict = "too few seeds"
+    elif not math.isfinite(student.value):  # a mean of no number, a median that is no number
+        verdict = "undefined"
     elif all(interval.low > 0 or interval.high < 0 for interval in (resampled, student)):
         verdict = "better" if sign * student.value > 0 else "worse"
     else:

@@ -27,8 +27,13 @@ GRID = {
         "model": {"backbone": {"init_args": {"path": "tiny:llama", "from_scratch": True}}, "max_new_tokens": 3},
         "data": {"init_args": {"batch_size": 4, "generation_limit": 4, "limit": 8}},
         "trainer": {
-            **{"accelerator": "cpu", "devices": 1, "max_steps": 6, "val_check_interval": 2, "num_sanity_val_steps": 0},
-            **{"enable_progress_bar": False, "log_every_n_steps": 1},
+            "accelerator": "cpu",
+            "devices": 1,
+            "max_steps": 6,
+            "val_check_interval": 2,
+            "num_sanity_val_steps": 0,
+            "enable_progress_bar": False,
+            "log_every_n_steps": 1,
         },
         "checkpoint": {"every_n_train_steps": 1},
         "gallery": {"every_n_validations": 0},
@@ -46,8 +51,12 @@ def test_real_runs_give_real_tables_also_when_they_are_killed(tmp_path):
 
     rows = list(csv.DictReader((out / "results.csv").open()))
     assert {(row["phase"], row["loss"], row["seed"]) for row in rows} == {
-        ("tune", "smmd", "101"), ("final", "ce", "1"), ("final", "ce", "2"), ("final", "smmd", "1"), ("final", "smmd", "2"),
-    }  # fmt: skip
+        ("tune", "smmd", "101"),
+        ("final", "ce", "1"),
+        ("final", "ce", "2"),
+        ("final", "smmd", "1"),
+        ("final", "smmd", "2"),
+    }
     for row in rows:
         folder = out / row["run"]
         assert yaml.safe_load((folder / "config.yaml").read_text())["seed_everything"] == int(row["seed"])

@@ -59,7 +59,10 @@ def test_a_metric_that_does_not_exist_is_named(write_grid, tmp_path, capsys):
     tasks = {"sums": {"config": "task.yaml", "metrics": ["exact_match", "accuracy"]}}
     file = write_grid(tasks=tasks, losses={"ce": {}}, seeds=[1])
     assert main(["--config", str(file), "--out", str(tmp_path / "out")]) == 1
-    assert "there is no metric 'accuracy'; there are exact_match, mean_absolute_error" in capsys.readouterr().err
+    assert (
+        "there is no metric 'accuracy'; there are exact_match, mean_absolute_error, median_error"
+        in capsys.readouterr().err
+    )
 
 
 def test_rows_of_the_table_are_tidy(write_grid):
@@ -84,7 +87,7 @@ def finished(grid_writer, tmp_path_factory):
 
 
 def test_the_report_says_what_differs_and_what_is_noise(finished):
-    file, out = finished
+    _, out = finished
     text = (out / "report.md").read_text()
     assert "Good \\| loss is better than CE: +0.097" in text
     assert "bad is worse than CE: -0.08" in text
@@ -98,11 +101,12 @@ def test_the_report_says_what_differs_and_what_is_noise(finished):
 
 
 def test_every_number_leads_to_a_run(finished):
-    file, out = finished
+    _, out = finished
     text = (out / "report.md").read_text()
     rows = list(csv.DictReader((out / "results.csv").open()))
-    values = [float(row["value"]) for row in rows if (row["task"], row["loss"], row["phase"]) == ("sums", "good", "final")
-              and row["metric"] == "exact_match"]  # fmt: skip
+    cell = ("final", "sums", "good", "exact_match")
+    found = [row for row in rows if (row["phase"], row["task"], row["loss"], row["metric"]) == cell]
+    values = [float(row["value"]) for row in found]
     assert len(values) == 3
     assert f"{sum(values) / 3:.4f} [" in text
     links = re.findall(r"\((runs/[^)]+)\)", text)
@@ -128,6 +132,15 @@ def test_the_page_needs_nothing_else_and_is_the_same_each_time(finished):
     before = {file: file.read_bytes() for file in out.rglob("*") if file.suffix in (".png", ".html", ".md", ".csv")}
     Comparison(file, out).report()
     assert {file: file.read_bytes() for file in before} == before
+
+
+def test_values_that_are_not_finite_are_shown_and_not_compared(write_grid, tmp_path):
+    tasks = {"sums": {"config": "task.yaml", "metrics": ["median_error"]}}
+    file = write_grid(tasks=tasks, losses={"ce": {}, "good": {"config": "good.yaml"}}, seeds=[1, 2])
+    assert main(["--config", str(file), "--out", str(tmp_path / "out"), "--jobs", "4"]) == 0
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "| good | 0.1 | 2 | inf |" in text
+    assert "median_error is not finite in some run" in text
 
 
 def test_blocks_are_escaped():

@@ -71,9 +71,9 @@ def test_a_failed_tuning_run_holds_back_what_needs_it_and_nothing_else(write_gri
 def test_shards_together_make_the_same_tables(write_grid, tmp_path):
     file, whole, parts = write_grid(tasks=ONE_TASK, losses=TWO_LOSSES), tmp_path / "whole", tmp_path / "parts"
     assert main(["--config", str(file), "--out", str(whole), "--jobs", "4"]) == 0
-    first = [main(["--config", str(file), "--out", str(parts), "--shard", f"{n}/2", "--jobs", "4"]) for n in (1, 2)]
-    assert first == [3, 0]  # final runs of the first wait for tuning runs of the second
-    assert main(["--config", str(file), "--out", str(parts), "--shard", "1/2"]) == 0
+    first = [main(["--config", str(file), "--out", str(parts), "--shard", f"{n}/3", "--jobs", "4"]) for n in (1, 2, 3)]
+    assert first == [3, 0, 0]  # a final run of the first waits for a tuning run of the second
+    assert main(["--config", str(file), "--out", str(parts), "--shard", "1/3"]) == 0
     assert tables(parts) == tables(whole)
 
 

@@ -63,7 +63,9 @@ def test_no_difference_and_too_few_seeds():
     assert compare([0.5, 0.5, 0.5], [0.5, 0.5, 0.5]).verdict == "within noise"
     assert compare([0.9], [0.1]).verdict == "too few seeds"
     assert compare([], []).verdict == "too few seeds"
-    assert compare([math.nan, 0.3], [0.1, 0.2]).verdict == "too few seeds"
+    assert compare([math.nan, 0.3], [0.1, 0.2]).verdict == "undefined"
+    assert compare([math.inf, 0.3], [math.inf, 0.2]).verdict == "undefined"
+    assert compare([0.1, 0.3], [math.inf, 0.2]).verdict == "undefined"
 
 
 def test_false_alarms_are_rarer_than_one_in_twenty():

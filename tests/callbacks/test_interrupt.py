@@ -1,0 +1,48 @@
+"""Ctrl-C: the step is finished, the checkpoint written, the line is clear; a second one leaves at once."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "cases"))
+from tiny_runs import RowsData, module, trainer  # noqa: E402
+
+from smmd_lightning.callbacks import Preemption  # noqa: E402
+
+
+class Keyboard(Preemption):
+    """Ctrl-C, pressed in the middle of a step."""
+
+    def __init__(self, times, place=1):
+        super().__init__()
+        self.times, self.place = times, place
+
+    def on_after_backward(self, trainer, pl_module):
+        if trainer.global_step == self.place:
+            for _ in range(self.times):
+                os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_the_first_press_finishes_the_step_saves_and_says_so(workers, tmp_path, capfd):
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(SystemExit) as left:
+        trainer(tmp_path, Keyboard(1)).fit(module(), RowsData(num_workers=workers))
+    assert left.value.code == 130
+    said = capfd.readouterr()
+    assert "stopping at the end of this step" in said.err
+    last = tmp_path / "checkpoints" / "last.ckpt"
+    assert f"stopped by a signal after 2 steps; {last} is written" in said.out
+    assert torch.load(last, weights_only=True)["global_step"] == 2
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_the_second_press_leaves_at_once(tmp_path):
+    with pytest.raises(SystemExit) as left:  # Lightning turns KeyboardInterrupt into this
+        trainer(tmp_path, Keyboard(2)).fit(module(), RowsData())
+    assert left.value.code == 1
+    assert not (tmp_path / "checkpoints" / "last.ckpt").exists()

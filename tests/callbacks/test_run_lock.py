@@ -1,0 +1,60 @@
+"""Two runs never train in one folder at once, and a dead one never stands in the way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from smmd_lightning.callbacks.run_lock import lock
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from smmd_lightning.callbacks.run_lock import lock
+held = lock(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(120)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path / "run")], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_folder_in_use_is_refused_with_process_host_and_time(holder, tmp_path):
+    with pytest.raises(RuntimeError, match=rf"run is in use by another run \(process {holder.pid} on .*, since 20"):
+        lock(tmp_path / "run")
+    file = tmp_path / "run" / ".lock"
+    assert json.loads(file.read_text())["pid"] == holder.pid
+
+
+def test_a_killed_run_leaves_no_lock(holder, tmp_path):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with lock(tmp_path / "run") as held:
+        assert json.loads((tmp_path / "run" / ".lock").read_text())["pid"] == os.getpid()
+        assert not held.closed
+
+
+def test_processes_that_a_run_started_do_not_hold_its_lock(tmp_path):
+    """A loader's worker lives on for seconds after its run was killed; the next run need not wait for it."""
+    code = HOLD.replace("time.sleep(120)", "import os\nif os.fork():\n    os._exit(0)\ntime.sleep(5)")
+    started = time.monotonic()
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")], stdout=subprocess.DEVNULL, check=True)
+    lock(tmp_path / "run").close()
+    assert time.monotonic() - started < 60
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RuntimeError, match=r"cannot be written to.*--run_dir"):
+        lock(tmp_path / "file" / "run")

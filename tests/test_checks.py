@@ -1,0 +1,106 @@
+"""Settings that cannot work together stop a run before its weights load and before its folder holds anything."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from lightning.pytorch.strategies import FSDPStrategy
+
+from smmd_lightning.backbones import LanguageBackbone, LoRA
+from smmd_lightning.backbones.loading import check_names
+from smmd_lightning.checks import check_precision, check_strategy
+from smmd_lightning.cli import main
+from smmd_lightning.strategies import FSDP2Strategy
+
+ROOT = Path(__file__).parent.parent
+QUICKSTART = str(ROOT / "configs" / "experiment" / "quickstart.yaml")
+LORA = "--model.backbone.init_args.adapter"
+
+IMPOSSIBLE = {
+    "lambda below 0": (["--model.loss_weight=-0.1"], r"loss_weight must be at least 0, got -0\.1"),
+    "no accumulation": (["--trainer.accumulate_grad_batches=0"], "accumulate_grad_batches must be at least 1, got 0"),
+    "targets of nothing": (
+        [f"{LORA}.rank=2", f"{LORA}.target_modules=[q_prj]"],
+        r"target_modules \['q_prj'\] fit no linear layer.*'q_proj'",
+    ),
+    "also trained nothing": (
+        [f"{LORA}.rank=2", f"{LORA}.also_train=[model.nothing.*]"],
+        r"pattern 'model\.nothing\.\*' fits no parameter of",
+    ),
+    "frozen nothing": (["--model.backbone.init_args.freeze=[model.nothing]"], "pattern 'model.nothing' fits no param"),
+    "no answers to monitor": (
+        ["--data.init_args.generation_limit=0", "--checkpoint.monitor=val/exact_match", "--checkpoint.mode=max"],
+        r"waits for 'val/exact_match'.*generation_limit=0 generates none.*val/loss",
+    ),
+    "images over the limit": (
+        ["--data.init_args.max_length=20"],
+        r"None of the first 8 training samples fits: sample train-0-0 has \d+ tokens with 1 image\(s\), the limit is "
+        r"max_length=20\. Raise max_length.*max_pixels",
+    ),
+    "no numbers to learn": (
+        ["--model.vocabulary.largest=0"],
+        r"has only one number in its table.*largest=0.*train without a numeric loss",
+    ),
+    "float16 on a CPU": (["--trainer.precision=16-mixed"], "trainer.precision=16-mixed: a CPU does not train in float16"),
+    "a model of another kind": (["--model.backbone.init_args.path=tiny:llama"], "cannot build"),
+    "no such tiny model": (["--model.backbone.init_args.path=tiny:quen2-vl"], "no tiny preset 'quen2-vl'.*qwen2-vl"),
+    "no such folder": (["--model.backbone.init_args.path=./nowhere"], "no model at './nowhere'"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_impossible_combinations_stop_before_weights_load(name, tmp_path, monkeypatch):
+    def build(backbone):
+        raise AssertionError("weights were loaded")
+
+    monkeypatch.setattr("smmd_lightning.backbones.loading.build", build)
+    arguments, message = IMPOSSIBLE[name]
+    cpu = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--data.init_args.num_workers=0"]
+    with pytest.raises(ValueError, match=f"(?s){message}"):
+        main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *cpu, *arguments])
+    # Nothing stands in the way of the same command, mended.
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_a_metric_that_validation_never_logs_is_found_before_training(tmp_path):
+    arguments = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--trainer.num_sanity_val_steps=1"]
+    small = ["--data.init_args.num_workers=0", "--data.init_args.batch_size=2", "--model.max_new_tokens=1"]
+    with pytest.raises(ValueError, match=r"waits for 'val/exact_mach', but validation logs only .*val/exact_match"):
+        main(
+            ["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small]
+            + ["--checkpoint.monitor=val/exact_mach"]
+        )
+
+
+def test_looking_up_names_changes_neither_backbone_nor_random_numbers():
+    backbone = LanguageBackbone("tiny:llama", adapter=LoRA(rank=2), freeze=["model.embed_tokens"])
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    check_names(backbone)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not backbone.loaded
+    assert not list(backbone.parameters())
+
+
+def test_lightnings_own_sharding_is_refused_and_ours_is_not():
+    class Engine:
+        strategy = FSDPStrategy()
+
+    with pytest.raises(ValueError, match=r"FSDPStrategy would load the whole model.*FSDP2Strategy"):
+        check_strategy(Engine)
+    Engine.strategy = FSDP2Strategy()
+    check_strategy(Engine)
+
+
+@pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true", "32-true", None, 32])
+def test_what_a_cpu_can_do_is_let_through(precision):
+    check_precision(precision, "cpu")
+
+
+def test_a_gpu_without_bfloat16_is_named(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: False)
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda: "Old GPU")
+    with pytest.raises(ValueError, match="bf16-mixed: Old GPU does not compute in bfloat16. Take 16-mixed"):
+        check_precision("bf16-mixed", "auto")
+    check_precision("16-mixed", "gpu")
