@@ -1,9 +1,9 @@
 """From sample keys to batches, in worker processes, with a position that can be saved.
 
 Unusual: a loader's whole state is (epoch, micro-batch). Samples are functions of (seed, epoch, index), so nothing
-inside the workers needs saving, and a plain `DataLoader` over lists of keys resumes exactly. The training loader reads one
-accumulation window ahead and tells each micro-batch the supervised targets of the whole window, from which the module
-takes the two counts that make the mean over an optimizer step exact.
+inside the workers needs saving, and a plain `DataLoader` over lists of keys resumes exactly. The training loader reads
+one accumulation window ahead and tells each micro-batch the supervised targets of the whole window, from which the
+module takes the two counts that make the mean over an optimizer step exact.
 
 Shape legend: S supervised positions of an accumulation window on this process.
 """
@@ -167,7 +167,8 @@ class NumericLoader:
         if state["batches"] != len(self):
             raise ValueError(
                 f"The checkpoint was written with {state['batches']} micro-batches per epoch and process, now "
-                f"there are {len(self)}: go on with the same data, batch_size, limit and number of processes, or start a new run."
+                f"there are {len(self)}: go on with the same data, batch_size, limit and number of processes, "
+                "or start a new run."
             )
         self._epoch, self._position = state["epoch"], state["position"]
 

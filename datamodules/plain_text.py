@@ -1,8 +1,8 @@
 r"""Text from data stays text: what looks like a special token in a question or an answer never becomes one.
 
 Unusual: tokenizers find special tokens anywhere in a text, so a question about "<image>" would ask for a second
-picture, and "<|im_end|>" in a document would end the user's turn. A character of no width behind its first sign keeps the text
-readable for people and breaks it for the tokenizer. Templates and settings are not touched, data alone.
+picture, and "<|im_end|>" in a document would end the user's turn. A character of no width behind its first sign
+keeps the text readable for people and breaks it for the tokenizer. Templates and settings are not touched, data alone.
 
 One real example::
 

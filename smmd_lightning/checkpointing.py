@@ -124,7 +124,7 @@ def _step(path: Path) -> int | None:
         return None
     try:
         if not zipfile.is_zipfile(file):
-            return None
+            raise ValueError("it is no whole file")
         return int(torch.load(file, map_location="cpu", weights_only=True, mmap=True)["global_step"])
     except Exception as error:  # damaged pickles raise nearly anything; those that hold code an UnpicklingError
         log.warning("%s is passed over, it cannot be read: %s: %s", path, type(error).__name__, error)

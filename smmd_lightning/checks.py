@@ -98,9 +98,7 @@ def check_monitors(trainer: Any, module: Any) -> None:
 def _metrics_of_answers(module: Any) -> set[str]:
     by_task = getattr(getattr(module, "metrics", None), "by_task", {})
     names = {task: set(metrics.summarise(torch.zeros(0, metrics.width))) for task, metrics in by_task.items()}
-    return {
-        f"val/{prefix}{name}" for task, found in names.items() for name in found for prefix in ("", f"{task}/")
-    }
+    return {f"val/{prefix}{name}" for task, found in names.items() for name in found for prefix in ("", f"{task}/")}
 
 
 def check_monitored(trainer: Any) -> None:

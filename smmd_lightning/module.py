@@ -47,7 +47,7 @@ class SMMDModule(LightningModule):
         max_new_tokens: Most tokens of a generated answer.
         watch: The metric of generated answers shown in the progress bar, without `val/`.
         save_trained_only: Whether checkpoints leave out the weights that are frozen.
-        save_distributions: Whether predictions of `test` and `predict` also tell expected value and spread of each number.
+        save_distributions: Whether predictions also tell expected value and spread of each number.
 
     Raises:
         ValueError: A setting is out of its range.

@@ -71,7 +71,7 @@ class MuonAdamW(Optimizer):
             start = end
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Steps both parts.
 
         Args:

@@ -23,6 +23,8 @@ ALLOWED = {
         "types", "numbers", "losses", "objective", "distributions", "metrics", "processors", "resume", "settings",
         "strategies", "backbones.base",
     },
+    "smmd_lightning.checks": {"numbers", "processors", "strategies", "backbones.loading"},
+    "smmd_lightning.secrets": set(),
     "datamodules": {"types", "answers", "processors"},
 }  # fmt: skip
 

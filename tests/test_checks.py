@@ -41,7 +41,10 @@ IMPOSSIBLE = {
         ["--model.vocabulary.largest=0"],
         r"has only one number in its table.*largest=0.*train without a numeric loss",
     ),
-    "float16 on a CPU": (["--trainer.precision=16-mixed"], "trainer.precision=16-mixed: a CPU does not train in float16"),
+    "float16 on a CPU": (
+        ["--trainer.precision=16-mixed"],
+        "trainer.precision=16-mixed: a CPU does not train in float16",
+    ),
     "a model of another kind": (["--model.backbone.init_args.path=tiny:llama"], "cannot build"),
     "no such tiny model": (["--model.backbone.init_args.path=tiny:quen2-vl"], "no tiny preset 'quen2-vl'.*qwen2-vl"),
     "no such folder": (["--model.backbone.init_args.path=./nowhere"], "no model at './nowhere'"),
@@ -65,11 +68,9 @@ def test_impossible_combinations_stop_before_weights_load(name, tmp_path, monkey
 def test_a_metric_that_validation_never_logs_is_found_before_training(tmp_path):
     arguments = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--trainer.num_sanity_val_steps=1"]
     small = ["--data.init_args.num_workers=0", "--data.init_args.batch_size=2", "--model.max_new_tokens=1"]
+    small.append("--checkpoint.monitor=val/exact_mach")
     with pytest.raises(ValueError, match=r"waits for 'val/exact_mach', but validation logs only .*val/exact_match"):
-        main(
-            ["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small]
-            + ["--checkpoint.monitor=val/exact_mach"]
-        )
+        main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small])
 
 
 def test_looking_up_names_changes_neither_backbone_nor_random_numbers():
@@ -101,6 +102,6 @@ def test_a_gpu_without_bfloat16_is_named(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.is_bf16_supported", lambda including_emulation: False)
     monkeypatch.setattr("torch.cuda.get_device_name", lambda: "Old GPU")
-    with pytest.raises(ValueError, match="bf16-mixed: Old GPU does not compute in bfloat16. Take 16-mixed"):
+    with pytest.raises(ValueError, match=r"bf16-mixed: Old GPU does not compute in bfloat16\. Take 16-mixed"):
         check_precision("bf16-mixed", "auto")
     check_precision("16-mixed", "gpu")

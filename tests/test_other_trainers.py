@@ -1,4 +1,4 @@
-"""TRL's trainer with our loss; the plain loop and the Hugging Face Trainer of docs/trainers.md run with the documents."""
+"""TRL's trainer with our loss; the other loops of docs/trainers.md run with the documents."""
 
 import pytest
 import torch

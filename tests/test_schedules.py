@@ -36,7 +36,12 @@ def test_constant_stays_up():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"warmup_steps": -1}, "got -1"), ({"floor": 2.0}, "got 2.0"), ({"decay_share": 0.0}, "got 0.0"), ({"decay": "steps"}, "got 'steps'")],
+    [
+        ({"warmup_steps": -1}, "got -1"),
+        ({"floor": 2.0}, "got 2.0"),
+        ({"decay_share": 0.0}, "got 0.0"),
+        ({"decay": "steps"}, "got 'steps'"),
+    ],
 )
 def test_impossible_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):

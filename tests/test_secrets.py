@@ -10,7 +10,9 @@ def test_secrets_are_masked_wherever_they_stand_and_nothing_else_is():
         trainer=Namespace(
             logger=[
                 Namespace(class_path="WandbLogger", init_args=Namespace(project="clocks", api_key="abc")),
-                Namespace(class_path="MLFlowLogger", init_args={"tracking_uri": "https://me:pw@host:1/x", "token": "t"}),
+                Namespace(
+                    class_path="MLFlowLogger", init_args={"tracking_uri": "https://me:pw@host:1/x", "token": "t"}
+                ),
             ]
         ),
         data={"template_options": {"pad_token": "<pad>", "hf_token": "hf_1"}, "keys": ["a"], "author": "me"},

@@ -155,9 +155,7 @@ PRESETS: dict[str, TinyPreset] = {
         scale={"position_embedding": 5.0},
     ),
     # Learns small arithmetic within minutes on a CPU.
-    "math": TinyPreset(
-        "llama", hidden=128, kv_heads=4, mlp=344, rope_theta=100.0, initializer_range=0.09
-    ),
+    "math": TinyPreset("llama", hidden=128, kv_heads=4, mlp=344, rope_theta=100.0, initializer_range=0.09),
     # The same, twice as large, for clock faces of all kinds.
     "clock-varied": TinyPreset(
         "llava",
@@ -225,7 +223,7 @@ def write(preset: TinyPreset, folder: str | Path) -> None:
     model.generation_config = GenerationConfig(
         bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
-    # Each process fills a draft of its own (`written_once`); transformers would let the first one of a group write alone.
+    # Each process fills a draft of its own (`written_once`); transformers would let the first of a group write alone.
     model.should_save_on_this_rank = lambda is_main_process: True
     model.save_pretrained(folder)
     tiny_families.processor(preset, tokenizer).save_pretrained(folder)

@@ -103,7 +103,7 @@ def html(blocks: Sequence[Block], pictures: Mapping[str, bytes]) -> str:
                 body = "".join(
                     "<tr>" + "".join(f"<td>{_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows
                 )
-                table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+                table = f'<table style="white-space:nowrap"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
                 parts.append(f'<div style="overflow-x:auto">{table}</div>')
             case Picture(file, title):
                 source = base64.b64encode(pictures[file]).decode()

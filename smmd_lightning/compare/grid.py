@@ -122,6 +122,10 @@ class Grid:
     name: str = "Comparison of losses"
     folder: str = "."
 
+    def label(self, loss: str) -> str:
+        """How the report calls a loss."""
+        return str(self.losses[loss].label or loss)
+
     def cell_seeds(self, task: str, loss: str) -> list[int]:
         """Seeds of the final runs of a task and a loss."""
         allowed = [only for only in (self.tasks[task].seeds, self.losses[loss].seeds) if only is not None]
@@ -242,13 +246,16 @@ def _check(grid: Grid, file: Path) -> None:
                 raise ValueError(f"{file}: a {kind} is named {name!r}; names are letters, digits, _ . and -.")
     if grid.baseline not in grid.losses:
         raise ValueError(f"{file}: baseline is {grid.baseline!r}, which is none of {', '.join(grid.losses)}.")
-    for loss, choice in grid.losses.items():
+    labels = [grid.label(loss) for loss in grid.losses]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"{file}: two losses have the same label; labels are {', '.join(labels)}.")
+    for loss in grid.losses:
         weights = grid.loss_weights(loss)
         if not weights or any(weight is not None and weight <= 0 for weight in weights):
             raise ValueError(f"{file}, loss {loss}: weights must be one or more numbers above 0, got {weights}.")
         if len(weights) > 1 and not grid.tune_seeds:
             raise ValueError(f"{file}, loss {loss}: choosing among {len(weights)} weights needs tune_seeds.")
-        _ = grid.numeric_loss(loss), choice.seeds
+        grid.numeric_loss(loss)
     for task, choice in grid.tasks.items():
         if not choice.metrics:
             raise ValueError(f"{file}, task {task}: metrics must name at least one metric.")

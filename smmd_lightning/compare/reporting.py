@@ -20,6 +20,7 @@ from smmd_lightning.compare.collecting import Choice, Result, larger_is_better, 
 from smmd_lightning.compare.files import write_file
 from smmd_lightning.compare.one_run import SETTINGS
 from smmd_lightning.compare.planning import Cell, Plan
+from smmd_lightning.compare.sensitivity import sweeps_section, weights_section
 from smmd_lightning.compare.statistics import Comparison, compare, mean_interval
 from smmd_lightning.compare.traces import by_loss, read_trace
 from smmd_lightning.report.document import document
@@ -74,7 +75,7 @@ class Report:
         for task in self.grid.tasks:
             if any((task, loss) in self._final for loss in self.grid.losses):
                 blocks += self._task(task)
-        return [*blocks, *self._weights(), *self._sweeps(), *self._runs()]
+        return [*blocks, *self._sensitivity(), *self._runs()]
 
     def _progress(self) -> str:
         left = self.planned - len(self.results)
@@ -88,7 +89,7 @@ class Report:
             f"Each run is a training of its own from its own seed; the {grid.checkpoint} checkpoint answers the test "
             "split, once.",
             "Means have Student's 95 % interval over seeds. Differences are to "
-            f"{self._label(grid.baseline)} on the same seeds, with the interval of a paired bootstrap over seeds and "
+            f"{grid.label(grid.baseline)} on the same seeds, with the interval of a paired bootstrap over seeds and "
             "with Student's.",
             "A difference is called better or worse only where both of its intervals exclude zero; anything else is "
             "within noise. With n seeds the two-sided sign test cannot go below 2 / 2^n (0.06 for five).",
@@ -128,7 +129,7 @@ class Report:
             results = self._final[task, loss]
             weight = results[0].run.weight
             mean = mean_interval([result.value(metric) for result in results])
-            start = [self._label(loss), "–" if weight is None else f"{weight:g}", str(len(results)), interval(mean)]
+            start = [self.grid.label(loss), "–" if weight is None else f"{weight:g}", str(len(results)), interval(mean)]
             rows.append([*start, *comparison_cells(found[loss])])
         header = ("loss", "weight", "seeds", f"{metric} (95 %)", "difference, bootstrap", "difference, Student")
         blocks: list[Block] = [
@@ -138,7 +139,7 @@ class Report:
             Bullets([self._sentence(loss, metric, found[loss]) for loss in losses if loss != self.grid.baseline]),
         ]
         if others:
-            rows = [[self._label(loss), *self._means(task, loss, others)] for loss in losses]
+            rows = [[self.grid.label(loss), *self._means(task, loss, others)] for loss in losses]
             blocks.append(Table(("loss", *others), rows))
         return [*blocks, *self._task_pictures(task, metric, losses)]
 
@@ -165,7 +166,7 @@ class Report:
         return cells
 
     def _sentence(self, loss: str, metric: str, found: Comparison | None) -> str:
-        name, base = self._label(loss), self._label(self.grid.baseline)
+        name, base = self.grid.label(loss), self.grid.label(self.grid.baseline)
         if found is None or found.verdict == "too few seeds":
             return f"{name}: too few seeds in common with {base} to say anything."
         if found.verdict == "undefined":
@@ -178,7 +179,7 @@ class Report:
     def _task_pictures(self, task: str, metric: str, losses: Sequence[str]) -> list[Block]:
         if not plots.available():
             return [Text("No plots: matplotlib is not installed (pip install 'smmd_lightning[plots]').")]
-        labels = {loss: self._label(loss) for loss in losses}
+        labels = {loss: self.grid.label(loss) for loss in losses}
         bars = []
         for loss in losses:
             values = [result.value(metric) for result in self._final[task, loss]]
@@ -201,72 +202,11 @@ class Report:
         self.pictures[f"plots/{name}.png"] = content
         return [Picture(f"plots/{name}.png", title)]
 
-    def _weights(self) -> list[Block]:
-        tuned = {cell: choice for cell, choice in self.choices.items() if choice.scores}
-        if not tuned:
-            return []
-        weights = sorted({weight for choice in tuned.values() for weight in choice.scores})
-        rows = []
-        for (task, loss), choice in tuned.items():
-            scores = [f"{choice.scores[w]:.4f}" if w in choice.scores else "" for w in weights]
-            edge = ", at the edge of the list" if choice.at_the_edge else ""
-            rows.append([task, self._label(loss), *scores, f"{choice.weight:g}{edge}"])
-        blocks: list[Block] = [
-            Heading("Weights"),
-            Text("Deciding metric of each task on the validation split, mean over the tuning seeds, by weight."),
-            Table(("task", "loss", *(f"{weight:g}" for weight in weights), "chosen"), rows),
+    def _sensitivity(self) -> list[Block]:
+        return [
+            *weights_section(self.grid, self.results, self.choices, self._picture),
+            *sweeps_section(self.plan, self.results, self.choices, self._picture),
         ]
-        for task, choice in self.grid.tasks.items():
-            if not plots.available():
-                break
-            losses = [loss for (of, loss) in tuned if of == task]
-            points = {self._label(loss): self._by_weight(task, loss) for loss in losses}
-            chosen = {self._label(loss): tuned[task, loss].weight for loss in losses}
-            content = plots.weight_sensitivity(choice.metrics[0], points, chosen)
-            blocks += self._picture(f"{task}-weight", f"{task}: sensitivity to the weight", content)
-        return blocks
-
-    def _by_weight(self, task: str, loss: str) -> list[tuple[float, float, float, float]]:
-        metric = self.grid.tasks[task].metrics[0]
-        values: dict[float, list[float]] = {}
-        for result in self.results:
-            run = result.run
-            if run.phase == "tune" and (run.task, run.loss) == (task, loss) and run.weight is not None:
-                values.setdefault(run.weight, []).append(result.value(metric))
-        return [_mean_and_range(weight, found) for weight, found in sorted(values.items())]
-
-    def _sweeps(self) -> list[Block]:
-        blocks: list[Block] = []
-        finished = {(result.run.folder, result.run.stage): result for result in self.results}
-        for number, sweep in enumerate(self.grid.sweeps, start=1):
-            texts = [_setting(value) for value in sweep.values]
-            points: dict[str, list[tuple[float, float, float, float]]] = {}
-            for task in sweep.tasks or self.grid.tasks:
-                metric = self.grid.tasks[task].metrics[0]
-                for place, value in enumerate(sweep.values):
-                    if (task, sweep.loss) not in self.choices:
-                        continue
-                    weight = self.choices[task, sweep.loss].weight
-                    runs = [self.plan.swept(sweep, task, value, seed, weight) for seed in self.grid.tune_seeds]
-                    found = [finished[run.folder, run.stage] for run in runs if (run.folder, run.stage) in finished]
-                    if found:
-                        point = _mean_and_range(place, [result.value(metric) for result in found])
-                        points.setdefault(task, []).append(point)
-            if not points:
-                continue
-            name = f"{self._label(sweep.loss)}: {sweep.setting}"
-            rows = []
-            for task, found_points in points.items():
-                means = {int(place): f"{mean:.4f}" for place, mean, _, _ in found_points}
-                rows.append([task, *(means.get(place, "") for place in range(len(texts)))])
-            blocks += [Heading(f"Sensitivity to {name}"), Table(("task", *texts), rows)]
-            blocks.append(Text("Mean over the tuning seeds of each task's deciding metric, on the validation split."))
-            if plots.available():
-                metrics = {self.grid.tasks[task].metrics[0] for task in points}
-                shown = metrics.pop() if len(metrics) == 1 else "deciding metric"
-                content = plots.setting_sensitivity(shown, sweep.setting, texts, points)
-                blocks += self._picture(f"sweep{number}-{sweep.loss}-{sweep.setting}", name, content)
-        return blocks
 
     def _runs(self) -> list[Block]:
         rows: list[list[str | Link]] = []
@@ -276,7 +216,7 @@ class Report:
             weight = "–" if run.weight is None else f"{run.weight:g}"
             rows.append(
                 [
-                    *(run.phase, run.task, self._label(run.loss), run.variant, weight, str(run.seed)),
+                    *(run.phase, run.task, self.grid.label(run.loss), run.variant, weight, str(run.seed)),
                     f"{metric} {result.value(metric):.4f}",
                     Link(str(run.folder), f"{run.folder}/{SETTINGS}"),
                 ]
@@ -288,9 +228,6 @@ class Report:
     def _order(self) -> list[str]:
         """The losses, the baseline first."""
         return sorted(self.grid.losses, key=lambda loss: loss != self.grid.baseline)
-
-    def _label(self, loss: str) -> str:
-        return self.grid.losses[loss].label or loss
 
 
 def interval(found: Interval, signed: bool = False) -> str:
@@ -319,13 +256,3 @@ def comparison_cells(found: Comparison | None) -> list[str]:
         f"{found.sign_p:.3g}",
         found.verdict,
     ]
-
-
-def _mean_and_range(x: float, values: Sequence[float]) -> tuple[float, float, float, float]:
-    return x, sum(values) / len(values), min(values), max(values)
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    return "off" if value is None else str(value)

@@ -35,9 +35,7 @@ class Dist2Loss(NumericLoss):
 
     soft_target_NN: Tensor
 
-    def __init__(
-        self, temperature: float = 1.0, squash: float | None = None, whole_head: bool = True
-    ) -> None:
+    def __init__(self, temperature: float = 1.0, squash: float | None = None, whole_head: bool = True) -> None:
         """Take the settings.
 
         Args:
@@ -61,9 +59,7 @@ class Dist2Loss(NumericLoss):
         distances_NN = kernels.squash(kernels.pairwise_distances(vocabulary.values), self.squash)
         return {"soft_target_NN": (-distances_NN.square() / self.temperature).softmax(dim=1)}
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Divergence from the soft target of each position."""
         if self.whole_head:
             assert positions is not None  # `forward` has checked

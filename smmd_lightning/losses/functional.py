@@ -42,9 +42,7 @@ def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor,
     return (mmd - smoothness) * kernel_NN, smoothness * kernel_NN.sum(1)
 
 
-def quadratic_form_loss(
-    logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor
-) -> Tensor:
+def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor) -> Tensor:
     """Compute r' (M + diag(d)) r with r = softmax(logits) - onehot(target) at each position.
 
     Args:
@@ -95,9 +93,7 @@ class _QuadraticForm(torch.autograd.Function):
     """The product A r serves the gradient as well: d(r' A r)/dz = 2 p * (A r - p . A r), A symmetric."""
 
     @staticmethod
-    def forward(
-        ctx: Any, logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor) -> Tensor:
         probability_KN = logits_KN.softmax(dim=1)
         minus_one_K1 = probability_KN.new_full((len(target_K), 1), -1.0)
         residual_KN = probability_KN.scatter_add(1, target_K[:, None], minus_one_K1)

@@ -59,10 +59,6 @@ class GaussianSmoothingLoss(NumericLoss):
         one_hot_NN = torch.eye(len(vocabulary), dtype=spread_NN.dtype, device=spread_NN.device)
         return {"soft_target_NN": torch.lerp(one_hot_NN, spread_NN, self.smoothing)}
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Divergence from the smoothed target of each position."""
-        return soft_target_divergence(
-            logits_KN.log_softmax(dim=1), self.soft_target_NN.to(logits_KN)[target_K]
-        )
+        return soft_target_divergence(logits_KN.log_softmax(dim=1), self.soft_target_NN.to(logits_KN)[target_K])

@@ -29,9 +29,7 @@ RADEMACHER_FEATURES = 64
 the kernel positive definite (by its diagonal) up to some thousand values."""
 
 
-def pairwise_distances(
-    values_N: Tensor, distance: Distance = "absolute", period: float | None = None
-) -> Tensor:
+def pairwise_distances(values_N: Tensor, distance: Distance = "absolute", period: float | None = None) -> Tensor:
     """Distances between all values.
 
     Args:

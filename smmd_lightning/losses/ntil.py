@@ -92,9 +92,7 @@ class NTILLoss(NumericLoss):
             **number_tables(vocabulary),
         }
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Cost of each token, its number's share included."""
         number_K, place_K = numbers_and_places(positions, target_K, self.digits_N, self.begins_N)
         values_N = self.values_N.to(logits_KN)

@@ -39,9 +39,7 @@ class _NumberTokenLoss(NumericLoss):
         self.reweigh = reweigh
         self.needs_log_normalizer = reweigh
 
-    def _reweigh(
-        self, loss_K: Tensor, logits_KN: Tensor, positions: NumericPositions | None, worst: Tensor
-    ) -> Tensor:
+    def _reweigh(self, loss_K: Tensor, logits_KN: Tensor, positions: NumericPositions | None, worst: Tensor) -> Tensor:
         """Weigh by the probability m of numeric tokens: m loss + (1 - m) 1.01 worst."""
         if not self.reweigh:
             return loss_K
@@ -78,9 +76,7 @@ class NTLWASLoss(_NumberTokenLoss):
         distances_NN = kernels.pairwise_distances(vocabulary.values)
         return {"distances_NN": kernels.squash(distances_NN, self.squash)}
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Expected distance of each position."""
         distances_NN = self.distances_NN.to(logits_KN)
         loss_K = expected_distance(logits_KN, target_K, distances_NN)
@@ -114,9 +110,7 @@ class NTLRegressionLoss(_NumberTokenLoss):
         """Values of the numeric tokens."""
         return {"values_N": vocabulary.values}
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Error of the expected value of each position."""
         values_N = self.values_N.to(logits_KN)
         expectation_K = logits_KN.softmax(dim=1) @ values_N

@@ -63,9 +63,7 @@ class PlaceWeightedLoss(NumericLoss):
         """How tokens make up numbers."""
         return number_tables(vocabulary)
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Weighted cost of each position."""
         number_K, place_K = numbers_and_places(positions, target_K, self.digits_N, self.begins_N)
         # Relative to the number's first token, so that a run of a hundred digits does not overflow.

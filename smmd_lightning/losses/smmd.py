@@ -133,9 +133,7 @@ class SMMDLoss(NumericLoss):
         coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd, smooth)
         return {"coupling_NN": coupling_NN, "diagonal_N": diagonal_N}
 
-    def per_position(
-        self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None
-    ) -> Tensor:
+    def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Compute r' A r of each position."""
         coupling_NN, diagonal_N = self.coupling_NN.to(logits_KN), self.diagonal_N.to(logits_KN)
         return quadratic_form_loss(logits_KN, target_K, coupling_NN, diagonal_N)

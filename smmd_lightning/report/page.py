@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smmd_lightning.report import clock_plots, plots
+from smmd_lightning.report.curves import learning_curves
 from smmd_lightning.report.document import document, section, write_document
 from smmd_lightning.report.gallery import gallery
 from smmd_lightning.report.run import Run, read_run
@@ -63,7 +64,7 @@ def render_page(run: Run) -> str:
     """Returns the page about a run as HTML."""
     judged, unknown = _judge(run)
     sections = [
-        section("Learning", "".join(plots.learning_curves(run)) or '<p class="note">No training log was found.</p>'),
+        section("Learning", "".join(learning_curves(run)) or '<p class="note">No training log was found.</p>'),
         *(_task_section(part, run) for part in judged),
         *(f'<p class="note">{escape(reason)}</p>' for reason in unknown),
     ]
@@ -190,10 +191,11 @@ def _table_data(run: Run) -> list[dict[str, Any]]:
         meta = row.get("meta") or {}
         kept = {name: row.get(name) for name in ("id", "task", "truth", "parsed", "error", "error_unit", "correct")}
         kept |= {name: str(row.get(name) or "")[:MOST_TEXT] for name in ("prompt", "raw")}
-        kept["meta"] = {name: str(value)[:200] for name, value in meta.items() if name != "task"}
+        facts = {name: str(value)[:200] for name, value in meta.items() if name != "task"}
+        kept["meta"] = facts
         for place, found in enumerate(row.get("distributions") or [], start=1):
             belief = f"{number(float(found['expected']))} ± {number(float(found['spread']))}"
-            kept["meta"][f"number {place}"] = f"{found['written']}, expected {belief}"
+            facts[f"number {place}"] = f"{found['written']}, expected {belief}"
         if isinstance(kept["error"], float) and not math.isfinite(kept["error"]):
             kept["error"] = None
         kept["kind"] = str(meta.get("kind") or meta.get("numerals") or "")

@@ -1,4 +1,4 @@
-"""Plots for every task: learning curves, tolerances, confusions of digits, results by kind; and those about numbers."""
+"""Plots for every task: tolerances, confidence, confusions of digits, results by kind; and those about numbers."""
 
 from __future__ import annotations
 
@@ -11,68 +11,12 @@ from smmd_lightning.answers import parse_quantity
 from smmd_lightning.metrics.functional.numeric import COLUMNS as NUMBER_COLUMNS
 from smmd_lightning.metrics.functional.numeric import TOLERANCES
 from smmd_lightning.report.clock_plots import times
-from smmd_lightning.report.run import Curve, Run
 from smmd_lightning.report.statistics import NO_DIGIT, Judged, digit_confusion, groups, share_within, wilson
 from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap
 
-MOST_POINTS = 240
 PLACES = {"clock": ("minutes, ones", "minutes, tens", "hours, ones", "hours, tens")}
 NUMBER_PLACES = ("ones", "tens", "hundreds", "thousands", "ten thousands", "hundred thousands")
 LENIENT = {"clock": "within 5 minutes", "chart": "within 5 % (official rule)", "math": "within 5 %"}
-
-
-# -- learning ----------------------------------------------------------------------------------------------------
-
-
-def learning_curves(run: Run) -> list[str]:
-    """Cross-entropy, numeric loss, the watched metric and the learning rate, as far as they were logged."""
-    plots = [
-        _curves(name, label, {"train": run.curves.get(f"train/{tag}"), "val": run.curves.get(f"val/{tag}")}, loss=True)
-        for name, label, tag in (
-            ("Cross-entropy", "nats a token", "ce"),
-            ("Numeric loss", "a numeric token", "numeric"),
-        )
-    ]
-    watch = (run.settings.get("model") or {}).get("watch") or "exact_match"
-    if "error" in watch:
-        plots.append(_curves(_words(watch), "validation", {"": run.curves.get(f"val/{watch}")}, share=False))
-        watch = "exact_match"
-    shares = {name: run.curves.get(f"val/{name}") for name in dict.fromkeys((watch, "exact_match"))}
-    shares = {_words(name): curve for name, curve in shares.items()}
-    plots.append(_curves("Generated answers", "validation", shares))
-    rates = {tag.removeprefix("lr-"): curve for tag, curve in run.curves.items() if tag.startswith("lr-")}
-    plots.append(_curves("Learning rate", "", dict(list(rates.items())[:3]), share=False))
-    return [plot for plot in plots if plot]
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def thinned(curve: Curve, most: int = MOST_POINTS) -> list[tuple[float, float]]:
-    """At most `most` points, each the mean of neighbours; steps that are not finite are left out."""
-    known = [(step, value) for step, value in curve if math.isfinite(value)]
-    size = math.ceil(len(known) / most) if known else 1
-    parts = [known[start : start + size] for start in range(0, len(known), size)]
-    return [(sum(step for step, _ in part) / len(part), sum(v for _, v in part) / len(part)) for part in parts]
-
-
-def _curves(title: str, label: str, curves: dict[str, Curve | None], loss: bool = False, share: bool = True) -> str:
-    known = {name: thinned(curve) for name, curve in curves.items() if curve}
-    known = {name: points for name, points in known.items() if points}
-    if not known:
-        return ""
-    values = [value for points in known.values() for _, value in points]
-    positive = min(values) > 0
-    if loss:
-        axis = Axis.over(values, label, log=positive and max(values) / min(values) > 20, zero=True)
-    else:
-        axis = Axis.share(label) if share else Axis.over(values, label, zero=True)
-    steps = [step for points in known.values() for step, _ in points]
-    plot = Plot(title, Axis.over([*steps, 0], "optimizer step", zero=True), axis)
-    for series, (name, points) in enumerate(known.items()):
-        plot.line(points, name, series, dots=len(points) <= 30)
-    return plot.render()
 
 
 # -- all tasks ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 
 from smmd_lightning.backbones import LanguageBackbone, VisionLanguageBackbone
+from smmd_lightning.backbones.tiny import PRESETS
 from smmd_lightning.processors import load_processor
 from smmd_lightning.types import IGNORE_INDEX
 
@@ -15,7 +16,7 @@ VISION = ("qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision")
 
 def make(name, **settings):
     """A loaded tiny backbone."""
-    backbone = (LanguageBackbone if name in TEXT else VisionLanguageBackbone)(f"tiny:{name}", **settings)
+    backbone = (LanguageBackbone if PRESETS[name].family in TEXT else VisionLanguageBackbone)(f"tiny:{name}", **settings)
     backbone.load()
     return backbone
 

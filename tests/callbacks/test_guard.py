@@ -9,10 +9,10 @@ import torch
 from lightning.pytorch import Callback
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "cases"))
-from tiny_runs import RowsData, module, trainer  # noqa: E402
+from tiny_runs import RowsData, module, trainer
 
-from smmd_lightning.callbacks import BestAndLast, Guard  # noqa: E402
-from smmd_lightning.callbacks.guard import advice_on  # noqa: E402
+from smmd_lightning.callbacks import BestAndLast, Guard
+from smmd_lightning.callbacks.guard import advice_on
 
 
 def spoiled(steps, value=float("nan")):

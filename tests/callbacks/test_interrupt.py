@@ -9,9 +9,9 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "cases"))
-from tiny_runs import RowsData, module, trainer  # noqa: E402
+from tiny_runs import RowsData, module, trainer
 
-from smmd_lightning.callbacks import Preemption  # noqa: E402
+from smmd_lightning.callbacks import Preemption
 
 
 class Keyboard(Preemption):

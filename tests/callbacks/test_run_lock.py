@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from smmd_lightning.callbacks.run_lock import lock
+from smmd_lightning.cli import main
 
 HOLD = """
 import sys, time
@@ -35,6 +37,16 @@ def test_a_folder_in_use_is_refused_with_process_host_and_time(holder, tmp_path)
         lock(tmp_path / "run")
     file = tmp_path / "run" / ".lock"
     assert json.loads(file.read_text())["pid"] == holder.pid
+
+
+def test_the_command_line_leaves_a_folder_in_use_as_it_is(holder, tmp_path):
+    quickstart = Path(__file__).parent.parent.parent / "configs" / "experiment" / "quickstart.yaml"
+    small = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--data.init_args.num_workers=0"]
+    for resume in ("never", "auto"):
+        with pytest.raises(RuntimeError, match=f"in use by another run .process {holder.pid}"):
+            main(["fit", "--config", str(quickstart), "--run_dir", str(tmp_path / "run"), "--resume", resume, *small])
+    assert not (tmp_path / "run" / "config.yaml").exists()
+    assert not (tmp_path / "run" / "checkpoints").exists()
 
 
 def test_a_killed_run_leaves_no_lock(holder, tmp_path):

@@ -48,7 +48,11 @@ def test_marks_line_ends_and_blank_lines_change_nothing(tmp_path, name, content)
     ("name", "content", "message"),
     [
         ("utf16.csv", "image,hour,minute\na.png,3,5\n".encode("utf-16"), r"line 1 is not UTF-8 \(byte 0xff\)"),
-        ("mixed.jsonl", lines(ROW) + '{"image":"é.png","hour":1,"minute":2}\n'.encode("latin-1"), "line 2 is not UTF-8"),
+        (
+            "mixed.jsonl",
+            lines(ROW) + '{"image":"é.png","hour":1,"minute":2}\n'.encode("latin-1"),
+            "line 2 is not UTF-8",
+        ),
         ("late.jsonl", lines(ROW) * 40_000 + b'{"image":"\xe9"}\n', "line 40001 is not UTF-8"),
         ("cut.jsonl", lines(ROW)[:-1] + b"\n\xc3", "line 2 is not UTF-8"),
         ("blank.jsonl", b"\n\n", "the file holds no rows"),
@@ -68,8 +72,19 @@ def test_what_cannot_be_meant_is_refused_with_file_and_line(tmp_path, name, cont
 
 @pytest.mark.parametrize(
     ("cell", "value"),
-    [("hour", 25), ("minute", 60), ("hour", -1), ("hour", float("nan")), ("hour", float("inf")), ("hour", True)]
-    + [("hour", "four"), ("hour", [3]), ("minute", None), ("minute", 5.5), ("hour", 10**30)],
+    [
+        ("hour", 25),
+        ("minute", 60),
+        ("hour", -1),
+        ("hour", float("nan")),
+        ("hour", float("inf")),
+        ("hour", True),
+        ("hour", "four"),
+        ("hour", [3]),
+        ("minute", None),
+        ("minute", 5.5),
+        ("hour", 10**30),
+    ],
 )
 def test_a_cell_out_of_range_or_of_another_type_is_a_bad_sample_with_its_place(tmp_path, cell, value):
     source = clocks(tmp_path, "c.jsonl", lines(ROW, {**ROW, cell: value}))
@@ -80,8 +95,18 @@ def test_a_cell_out_of_range_or_of_another_type_is_a_bad_sample_with_its_place(t
 
 @pytest.mark.parametrize(
     "path",
-    ["../a.png", "/etc/hostname", "sub/../../a.png", "link.png", "http://host/a.png", "file:///etc/hostname", "~/a.png"]
-    + ["C:\\a.png", "\\\\host\\a.png", "a\u0000.png"],
+    [
+        "../a.png",
+        "/etc/hostname",
+        "sub/../../a.png",
+        "link.png",
+        "http://host/a.png",
+        "file:///etc/hostname",
+        "~/a.png",
+        "C:\\a.png",
+        "\\\\host\\a.png",
+        "a\x00.png",
+    ],
 )
 def test_paths_that_leave_the_folder_stop_the_run_and_are_never_opened(tmp_path, path, monkeypatch):
     (tmp_path / "data").mkdir()

@@ -53,8 +53,12 @@ def hostile_checkpoint(folder):
     "use",
     [
         lambda path: SMMDModule.load_from_checkpoint(path),
-        lambda path: main(["test", "--config", QUICKSTART, "--run_dir", str(path.parent / "r"), "--ckpt_path", str(path)]),
-        lambda path: main(["fit", "--config", QUICKSTART, "--run_dir", str(path.parent / "r"), "--ckpt_path", str(path)]),
+        lambda path: main(
+            ["test", "--config", QUICKSTART, "--run_dir", str(path.parent / "r"), "--ckpt_path", str(path)]
+        ),
+        lambda path: main(
+            ["fit", "--config", QUICKSTART, "--run_dir", str(path.parent / "r"), "--ckpt_path", str(path)]
+        ),
     ],
     ids=["by hand", "test", "fit"],
 )
@@ -105,9 +109,7 @@ def test_keys_of_loggers_are_masked_in_the_saved_config_and_used_in_the_run(tmp_
     logger = [
         {"class_path": "tiny_loggers.Keyed", "init_args": {"save_dir": str(run), "api_key": "s3cret", "name": "x"}}
     ]
-    cli = main(
-        ["fit", "--config", QUICKSTART, "--run_dir", str(run), *SMALL, f"--trainer.logger={json.dumps(logger)}"]
-    )
+    cli = main(["fit", "--config", QUICKSTART, "--run_dir", str(run), *SMALL, f"--trainer.logger={json.dumps(logger)}"])
     assert cli.trainer.logger.api_key == "s3cret"
     written = [file for file in run.rglob("*") if file.is_file()]
     assert any(file.name == "config.yaml" for file in written)

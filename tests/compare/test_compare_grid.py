@@ -29,6 +29,7 @@ def plan_of(file):
         ({"tasks": {"sums": {"config": "none.yaml"}}}, r"none\.yaml does not exist"),
         ({"losses": {"ce": {}, "good": {"config": "none.yaml"}}}, r"none\.yaml does not exist"),
         ({"losses": {"a/b": {}}}, "a loss is named 'a/b'"),
+        ({"losses": {"ce": {}, "good": {"config": "good.yaml", "label": "ce"}}}, "the same label; labels are ce, ce"),
         ({"baseline": "xent"}, "baseline is 'xent', which is none of ce, good"),
         ({"tune_seeds": []}, "choosing among 2 weights needs tune_seeds"),
         ({"weights": [0.0, 1.0]}, "numbers above 0"),

@@ -128,7 +128,8 @@ def test_a_template_that_drops_answers_or_opens_them_otherwise_is_an_error(colla
         made.processor.chat_template = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"
         with pytest.raises(ValueError, match="drops the assistant's answer"):
             made([clock(0, images=0)])
-        made.processor.chat_template = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}{% if add_generation_prompt %}bot>{% endif %}"
+        turns = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+        made.processor.chat_template = turns + "{% if add_generation_prompt %}bot>{% endif %}"
         with pytest.raises(ValueError, match=r"opens an answer with .*but writes a given answer after"):
             made([clock(0, images=0)])
     finally:

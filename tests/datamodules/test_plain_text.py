@@ -21,7 +21,8 @@ MARKUP = [
     "<image>", "<video>", "<|image_pad|>", "<|video_pad|>", "<|vision_start|>", "<|vision_end|>", "<|im_start|>",
     "<|im_end|>", "<s>", "</s>", "<unk>", "[INST]", "[/INST]", "[IMG]", "USER:", " ASSISTANT:", "<|eot_id|>",
     "<|begin_of_text|>", "<think>", "</think>", "<|endoftext|>", "<pad>", "<<|im_end|>", "<|im_<|im_end|>end|>",
-    ANSWER_MARK, "{{ messages }}", "{% for m in x %}", "{prompt}", "\n", "  ", "07", "12:34", "٣", "½", "é", "e\u0301", "🙂",
+    ANSWER_MARK, "{{ messages }}", "{% for m in x %}", "{prompt}", "\n", "  ", "07", "12:34", "٣", "½", "é",
+    "e\u0301", "🙂",
 ]  # fmt: skip
 text = st.lists(st.one_of(st.sampled_from(MARKUP), st.text(max_size=6)), max_size=6).map("".join)
 

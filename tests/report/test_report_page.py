@@ -10,8 +10,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 from smmd_lightning.report import read_run, write_report
 from smmd_lightning.report.command import main
+from smmd_lightning.report.curves import thinned
 from smmd_lightning.report.page import duration
-from smmd_lightning.report.plots import thinned
 from smmd_lightning.report.samples import pick, picture
 from smmd_lightning.report.svg import Axis, Plot, nice_ticks
 
