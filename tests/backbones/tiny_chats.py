@@ -16,7 +16,9 @@ VISION = ("qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision")
 
 def make(name, **settings):
     """A loaded tiny backbone."""
-    backbone = (LanguageBackbone if PRESETS[name].family in TEXT else VisionLanguageBackbone)(f"tiny:{name}", **settings)
+    backbone = (LanguageBackbone if PRESETS[name].family in TEXT else VisionLanguageBackbone)(
+        f"tiny:{name}", **settings
+    )
     backbone.load()
     return backbone
 
