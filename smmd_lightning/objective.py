@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from smmd_lightning.losses import NumericLoss, NumericPositions
+from smmd_lightning.losses.cross_entropy import supervised_scores
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.types import IGNORE_INDEX, LossOutput
 
@@ -130,14 +130,11 @@ class NumericObjective(nn.Module):
             The cross-entropies (S,); of the chunk's numeric targets the numeric logits (K, N), and the logarithm of
             the softmax's denominator over the whole head (K,), which some losses need.
         """
-        logits_SV = logits_SV.float()
-        ce_S = F.cross_entropy(logits_SV, targets_S, reduction="none")
         if self.ids_N is None:
-            return ce_S, logits_SV[:0, :1], ce_S[:0]
-        rows_K = torch.nonzero(self._index(targets_S) >= 0).squeeze(1)
-        # CE = log-normalizer - target logit, so the denominator costs no second pass over the head's rows.
-        log_normalizer_K = ce_S[rows_K] + logits_SV[rows_K, targets_S[rows_K]]
-        return ce_S, logits_SV.index_select(0, rows_K).index_select(1, self.ids_N), log_normalizer_K
+            rows_K = ids_N = targets_S.new_empty(0)
+        else:
+            rows_K, ids_N = torch.nonzero(self._index(targets_S) >= 0).squeeze(1), self.ids_N
+        return supervised_scores(logits_SV, targets_S, rows_K, ids_N)
 
     def _index(self, targets: Tensor) -> Tensor:
         """Returns each target's place in the numeric vocabulary, -1 where it is no number or not supervised."""
