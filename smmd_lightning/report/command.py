@@ -27,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("runs", metavar="RUN_DIR", nargs="+", help="folder of a run")
     parser.add_argument("--output", metavar="FILE", help="write there instead (one RUN_DIR only)")
+    parser.add_argument(
+        "--before", metavar="RUN_DIR", help="run of the same model before training; both with save_distributions"
+    )
     arguments = parser.parse_args(argv)
     if arguments.output and len(arguments.runs) > 1:
         parser.error("--output goes with one RUN_DIR only")
@@ -34,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         for folder in arguments.runs:
-            print(write_report(folder, arguments.output))
+            print(write_report(folder, arguments.output, arguments.before))
     except (OSError, ValueError) as error:
         print(f"smmd-report: {error}", file=sys.stderr)
         return 1

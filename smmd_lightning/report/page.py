@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from smmd_lightning.report import clock_plots, plots
+from smmd_lightning.report.before import before_and_after
 from smmd_lightning.report.curves import learning_curves
 from smmd_lightning.report.document import document, section, write_document
 from smmd_lightning.report.gallery import gallery
@@ -42,32 +43,37 @@ HEADLINES = {
 TASK_NAMES = {"clock": "Clocks", "chart": "Charts", "math": "Text math"}
 
 
-def write_report(folder: str | Path, target: str | Path | None = None, **names: str) -> Path:
+def write_report(
+    folder: str | Path, target: str | Path | None = None, before: str | Path | None = None, **names: str
+) -> Path:
     """Writes the page about a run.
 
     Args:
         folder: The run's folder.
         target: File to write. None: `report.html` in that folder.
+        before: Folder of a run of the same model before training, whose beliefs are laid beside this one's.
         **names: Names of the files `predictions` and `metrics`, see `read_run`.
 
     Returns:
         The file written.
 
     Raises:
-        ValueError: The folder holds no run, or a file in it is damaged.
+        ValueError: A folder holds no run, a file in it is damaged, or `before` shares no sample with distributions.
     """
-    page = render_page(read_run(folder, **names))
+    page = render_page(read_run(folder, **names), read_run(before, **names) if before is not None else None)
     return write_document(Path(folder) / "report.html" if target is None else target, page)
 
 
-def render_page(run: Run) -> str:
-    """Returns the page about a run as HTML."""
+def render_page(run: Run, before: Run | None = None) -> str:
+    """Returns the page about a run as HTML, with what it believed before training where that run is given."""
     judged, unknown = _judge(run)
     sections = [
         section("Learning", "".join(learning_curves(run)) or '<p class="note">No training log was found.</p>'),
         *(_task_section(part, run) for part in judged),
         *(f'<p class="note">{escape(reason)}</p>' for reason in unknown),
     ]
+    if before is not None:
+        sections.append(section("Beliefs before and after training", before_and_after(before.answers, run.answers)))
     if run.answers:
         sections.append(_table_section(run))
     sections.append(_about_section(run))

@@ -133,7 +133,7 @@ class Plot:
         if dots or len(places) == 1:
             self.dots(points, series=series, radius=2.5)
         if name:
-            self._names.append((name, series))
+            self.name(name, series)
 
     def band(self, points: Sequence[tuple[float, float, float]], series: int = 0) -> None:
         """Fills between (x, low, high)."""
@@ -170,6 +170,10 @@ class Plot:
             self._marks.append(
                 f'<text class="small" x="{middle:.1f}" y="{y1 - 3:.1f}" text-anchor="middle">{escape(text)}</text>'
             )
+
+    def name(self, name: str, series: int) -> None:
+        """Puts a series into the legend."""
+        self._names.append((name, series))
 
     def rule(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Draws a dashed guide."""
