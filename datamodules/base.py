@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from lightning.pytorch import LightningDataModule
 
 from datamodules.collate import Collator, TooLong
@@ -39,6 +40,10 @@ class NumericDataModule(LightningDataModule):
         image_options: Settings of the image processor that replace those in its files (`max_pixels`, `size`, …).
         fallback_template: Text around a question for models without a chat template.
         max_bad_share: The run stops when more than this share of the samples could not be used.
+        group_by_length: Whether training rows of like length share an optimizer step. Text only: it reads every sample
+            once more at the start of an epoch, and takes characters for tokens.
+        pack: Whether the rows of a micro-batch with answers are put behind each other into one row, without padding;
+            loss and gradients stay the same. Text only, and for attention that keeps such rows apart.
         pin_memory: Whether batches are put into page-locked memory (faster copies to a GPU).
         revision: Revision of the processor on the hub.
         trust_remote_code: Whether code from the processor's repository may run.
@@ -60,6 +65,8 @@ class NumericDataModule(LightningDataModule):
         image_options: dict[str, Any] | None = None,
         fallback_template: str = "Question: {prompt}\nAnswer:",
         max_bad_share: float = 0.05,
+        group_by_length: bool = False,
+        pack: bool = False,
         pin_memory: bool = False,
         revision: str | None = None,
         trust_remote_code: bool = False,
@@ -90,6 +97,8 @@ class NumericDataModule(LightningDataModule):
         self.image_options = image_options
         self.fallback_template = fallback_template
         self.max_bad_share = max_bad_share
+        self.group_by_length = group_by_length
+        self.pack = pack
         self.pin_memory = pin_memory
         self.revision = revision
         self.trust_remote_code = trust_remote_code
@@ -148,6 +157,7 @@ class NumericDataModule(LightningDataModule):
                 system_prompt=self.system_prompt,
                 template_options=self.template_options,
                 fallback_template=self.fallback_template,
+                pack=self.pack,
             )
         return self._collator
 
@@ -206,6 +216,22 @@ class NumericDataModule(LightningDataModule):
                 raise ValueError(f"{type(self).__name__}: the {split} split has no sample. Look at its settings.")
         return self._sources[split]
 
+    def _lengths(self, epoch: int) -> np.ndarray:
+        """Characters of each training sample of an epoch; 0 where it cannot be read."""
+        lengths = np.zeros(self.size("train"), dtype=np.int64)
+        for index in range(len(lengths)):
+            try:
+                example = self.example("train", SampleKey(epoch, index))
+            except BadSample:  # will be replaced by its neighbour
+                continue
+            if example.images:
+                raise ValueError(
+                    f"group_by_length=true is for text: sample {example.id} has an image, and all images would be read "
+                    "or drawn twice. Set group_by_length to false."
+                )
+            lengths[index] = len(example.prompt) + len(example.answer)
+        return lengths
+
     def _loader(
         self, split: Split, *, window: int = 0, generation: bool = False, limit: int | None = None
     ) -> NumericLoader:
@@ -219,6 +245,8 @@ class NumericDataModule(LightningDataModule):
             world_size=world_size,
             seed=self.seed,
             shuffle=training,
+            lengths=self._lengths if training and self.group_by_length else None,
+            window=max(window, 1),
         )
         builder = BatchBuilder(self._source(split), size, self.collator, generation=generation, replace_bad=training)
         return NumericLoader(

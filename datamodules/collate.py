@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from datamodules.packing import pack_rows
 from datamodules.plain_text import PlainText
 from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample
 
@@ -51,6 +52,10 @@ class Collator:
         system_prompt: Text of a system message before the question, where the template has such a role.
         template_options: Further variables for the chat template, `enable_thinking` for example.
         fallback_template: Text around a question for models without chat template; `{prompt}` stands for it.
+        pack: Put the rows of a batch with answers behind each other into one row, see `pack_rows`.
+
+    Raises:
+        ValueError: `pack` with a processor of images.
     """
 
     def __init__(
@@ -61,15 +66,24 @@ class Collator:
         system_prompt: str | None = None,
         template_options: dict[str, Any] | None = None,
         fallback_template: str = "Question: {prompt}\nAnswer:",
+        pack: bool = False,
     ) -> None:
         self.processor = processor
         self.tokenizer = getattr(processor, "tokenizer", processor)
         self.max_length = max_length
         self.system_prompt = system_prompt
         self.template_options = template_options or {}
+        if "{prompt}" not in fallback_template:
+            raise ValueError(f"fallback_template must hold {{prompt}}, where the question goes; got {fallback_template!r}.")
         self.fallback_template = fallback_template
         self.has_template = getattr(processor, "chat_template", None) is not None
         self.takes_images = hasattr(processor, "image_processor")
+        if pack and self.takes_images:
+            raise ValueError(
+                f"pack=true is for text, but {self.tokenizer.name_or_path} reads images too, and positions of image "
+                "tokens cannot be packed. Set pack to false."
+            )
+        self.pack = pack
         self._plain = PlainText.of(processor)
         self._ends: dict[str, str] = {}
 
@@ -96,6 +110,8 @@ class Collator:
         inputs = self._encode(prompts if generation else fulls, examples, "left" if generation else "right")
         self._check_lengths(inputs, examples)
         labels = None if generation else self._labels(inputs, prompts, fulls, examples, counted)
+        if labels is not None and self.pack:
+            inputs, labels = pack_rows(inputs, labels)
         bare = [replace(example, images=()) for example in examples]
         stop_ids = sorted({self.tokenizer.convert_tokens_to_ids(end) for end in self._ends.values()} | self._eos_ids())
         return Batch(inputs=inputs, labels=labels, examples=bare, counted=counted, stop_ids=stop_ids)
@@ -104,7 +120,7 @@ class Collator:
         """Returns the text before the answer, and the text up to and including the end token."""
         question, answer = self._plain(example.prompt), self._plain(example.answer.strip())
         if not self.has_template:
-            before = self.fallback_template.format(prompt=question)
+            before = self.fallback_template.replace("{prompt}", question)
             return self._bos() + before, f"{self._bos()}{before} {answer}{self._eos()}"
         messages: list[dict[str, Any]] = []
         if self.system_prompt is not None:

@@ -27,6 +27,7 @@ from torch.utils.checkpoint import checkpoint
 
 from smmd_lightning.backbones.adapters import LoRA, freeze_matching
 from smmd_lightning.backbones.heads import adjust_logits, evaluating, why_not_split
+from smmd_lightning.backbones.packing import check_packing, is_packed
 from smmd_lightning.types import IGNORE_INDEX
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class Backbone(nn.Module, ABC):
         self.gradient_checkpointing = gradient_checkpointing
         self.head_chunk = head_chunk
         self._head_is_separate = True
+        self._keeps_packed_rows_apart = False
 
     # -- what a kind of model adds ------------------------------------------------------------------------------
 
@@ -203,11 +205,18 @@ class Backbone(nn.Module, ABC):
         """Runs the model up to its head.
 
         Args:
-            inputs: What the processor made, without labels: `input_ids` (B, T), `attention_mask` (B, T), ….
+            inputs: What the processor made, without labels: `input_ids` (B, T), `attention_mask` (B, T), …; of
+                packed rows, `input_ids` and `position_ids` (1, T), which start anew with each row.
 
         Returns:
             Last hidden states (B, T, D); of a model whose head cannot be split off, the logits (B, T, V).
+
+        Raises:
+            ValueError: The first packed rows, where the model's attention implementation mixes them.
         """
+        if is_packed(inputs) and not self._keeps_packed_rows_apart:
+            self._keeps_packed_rows_apart = True  # the check comes here again
+            check_packing(self)
         causal: Any = self.causal
         if not self._head_is_separate:
             return causal(**inputs, use_cache=False, return_dict=True).logits

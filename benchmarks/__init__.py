@@ -1,0 +1,1 @@
+"""Speed and memory beside what people would use instead; each module is one command, see README.md."""
