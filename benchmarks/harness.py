@@ -208,12 +208,14 @@ def _write(
     path = arguments.out / arguments.name
     finished = [{**found, "case": {k: _without_path(v) for k, v in found["case"].items()}} for found in finished]
     about = {"command": command, "date": str(date.today()), "hardware": hardware(), "versions": versions()}
+    within = any({"rounds", "repetitions"} & set(found["case"]) for found in finished)
     lines = [
         f"# {title}",
         "",
         f"`{command}`",
         "",
-        f"Median of {runs} runs, each in a fresh process, variants in turn, {arguments.threads} torch threads. "
+        f"Median of {runs} runs, {'in one process' if within else 'each in a fresh process'}, variants in turn, torch "
+        f"threads: {arguments.threads}. "
         f"{about['date']}, {about['hardware']}; {about['versions']}.",
         "",
         render(finished),

@@ -27,11 +27,8 @@ FIT = [
 ]  # fmt: skip
 TASKS = {
     "import smmd_lightning": ["-c", "import smmd_lightning"],
-    "import of its command line": ["-c", "import smmd_lightning.cli, datamodules"],
     "import lightning.pytorch": ["-c", "import lightning.pytorch"],
-    "import of transformers' Trainer": ["-c", "from transformers import Trainer"],
     "import of TRL's SFTTrainer": ["-c", "from trl import SFTTrainer"],
-    "train.py --help": ["train.py", "--help"],
     "train.py fit --help": ["train.py", "fit", "--help"],
     "train.py fit, one step (math_tiny)": FIT,
 }
