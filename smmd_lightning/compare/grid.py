@@ -19,15 +19,14 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentError
-from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import yaml
 from jsonargparse import ArgumentParser
 
-Settings = dict[str, Any]
+from smmd_lightning.compare.reading import Settings, merged, read_mapping, read_settings
+
 Kind = TypeVar("Kind")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -62,6 +61,7 @@ class LossChoice:
         weights: Weights to choose from, instead of the grid's.
         seeds: The only seeds of the grid's that this loss uses. None: all.
         overrides: Settings merged over the file's `init_args`.
+        model: Further settings of the model that go with it, as `{weight_schedule: {warmup_steps: 100}}`.
     """
 
     config: str | None = None
@@ -69,6 +69,7 @@ class LossChoice:
     weights: list[float] | None = None
     seeds: list[int] | None = None
     overrides: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -104,7 +105,8 @@ class Grid:
         checkpoint: Which checkpoint answers: `last`, or `best` on the validation split.
         keep_checkpoints: Whether checkpoints of finished runs stay.
         program: What runs a run, followed by its folder; `{python}` stands for this Python. Several processes a run:
-            `[torchrun, --nproc-per-node=2, -m, smmd_lightning.compare.one_run]`.
+            `[torchrun, --nproc-per-node=2, -m, smmd_lightning.compare.one_run]`. None: each run is a fork of the
+            comparison's own process, which has loaded all libraries once; without GPUs only.
         name: Title of the report.
     """
 
@@ -118,7 +120,7 @@ class Grid:
     overrides: dict[str, Any] = field(default_factory=dict)
     checkpoint: Literal["last", "best"] = "last"
     keep_checkpoints: bool = True
-    program: list[str] = field(default_factory=lambda: ["{python}", "-m", "smmd_lightning.compare.one_run"])
+    program: list[str] | None = field(default_factory=lambda: ["{python}", "-m", "smmd_lightning.compare.one_run"])
     name: str = "Comparison of losses"
     folder: str = "."
 
@@ -162,7 +164,7 @@ def load_grid(file: str | Path) -> Grid:
         ValueError: The file or one that it names is missing, a key is unknown, or the grid contradicts itself.
     """
     file = Path(file)
-    found = _read(file)
+    found = read_mapping(file)
     grid = _typed(Grid, found, str(file))
     grid.folder = str(file.parent)
     grid.tasks = {name: _typed(TaskChoice, given, f"{file}, task {name}") for name, given in grid.tasks.items()}
@@ -170,55 +172,6 @@ def load_grid(file: str | Path) -> Grid:
     grid.sweeps = [_typed(Sweep, given, f"{file}, sweeps") for given in grid.sweeps]
     _check(grid, file)
     return grid
-
-
-def read_settings(file: Path) -> Settings:
-    """Reads a YAML file with the files that it names (relative to it, ending in .yaml or .yml) in their places.
-
-    Raises:
-        ValueError: A file is missing or holds no mapping.
-    """
-    return {name: _nested(value, file) for name, value in _read(file).items()}
-
-
-def merged(below: Settings, above: Mapping[str, Any]) -> Settings:
-    """Merges mappings; another `class_path` takes the place of the whole mapping below, as its settings differ.
-
-    >>> merged({"a": {"x": 1, "y": 2}, "b": [1]}, {"a": {"y": 3}, "b": [2]})
-    {'a': {'x': 1, 'y': 3}, 'b': [2]}
-    """
-    result = dict(below)
-    for name, value in above.items():
-        known = result.get(name)
-        fits = isinstance(known, dict) and isinstance(value, Mapping) and _same_class(known, value)
-        result[name] = merged(known, value) if fits else value  # type: ignore[arg-type]
-    return result
-
-
-def _same_class(below: Settings, above: Mapping[str, Any]) -> bool:
-    return "class_path" not in above or above["class_path"] == below.get("class_path")
-
-
-def _nested(value: Any, file: Path) -> Any:
-    if isinstance(value, dict):
-        return {name: _nested(inner, file) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_nested(inner, file) for inner in value]
-    if isinstance(value, str) and value.endswith((".yaml", ".yml")):
-        return read_settings(file.parent / value)
-    return value
-
-
-def _read(file: Path) -> Settings:
-    try:
-        found = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{file} does not exist.") from None
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file} is no YAML: {error}") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{file} must hold a mapping of settings, got {type(found).__name__}.")
-    return found
 
 
 def _typed(kind: type[Kind], given: Any, where: str) -> Kind:

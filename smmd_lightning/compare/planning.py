@@ -18,7 +18,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from smmd_lightning.compare.grid import Grid, Settings, Sweep, merged
+from smmd_lightning.compare.grid import Grid, Sweep
+from smmd_lightning.compare.reading import Settings, merged
 
 Phase = Literal["tune", "sweep", "final"]
 Cell = tuple[str, str]
@@ -130,7 +131,7 @@ class Plan:
         numeric_loss = self._losses[loss]
         if settings and numeric_loss is not None:
             numeric_loss = merged(numeric_loss, {"init_args": settings})
-        own: Settings = {"numeric_loss": numeric_loss}
+        own: Settings = {**self.grid.losses[loss].model, "numeric_loss": numeric_loss}
         if weight is not None:
             own["loss_weight"] = weight
         whole = dict(self._experiments[task])

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from smmd_lightning.compare import plots
 from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, html, markdown
+from smmd_lightning.compare.cells import comparison_cells, interval
 from smmd_lightning.compare.collecting import Choice, Result, larger_is_better, table_text
 from smmd_lightning.compare.files import write_file
 from smmd_lightning.compare.one_run import SETTINGS
@@ -24,7 +25,6 @@ from smmd_lightning.compare.sensitivity import sweeps_section, weights_section
 from smmd_lightning.compare.statistics import Comparison, compare, mean_interval
 from smmd_lightning.compare.traces import by_loss, read_trace
 from smmd_lightning.report.document import document
-from smmd_lightning.report.statistics import Interval
 
 
 class Report:
@@ -228,31 +228,3 @@ class Report:
     def _order(self) -> list[str]:
         """The losses, the baseline first."""
         return sorted(self.grid.losses, key=lambda loss: loss != self.grid.baseline)
-
-
-def interval(found: Interval, signed: bool = False) -> str:
-    """Writes a mean with its interval.
-
-    >>> interval(Interval(0.5, 0.25, 0.75)), interval(Interval(0.1, float("-inf"), float("inf")), signed=True)
-    ('0.5000 [0.2500, 0.7500]', '+0.1000')
-    """
-    form = "+.4f" if signed else ".4f"
-    value = format(found.value, form)
-    return (
-        value
-        if math.isinf(found.low) or math.isnan(found.low)
-        else f"{value} [{found.low:{form}}, {found.high:{form}}]"
-    )
-
-
-def comparison_cells(found: Comparison | None) -> list[str]:
-    """The cells of a comparison in the table of a task; dashes for the baseline."""
-    if found is None:
-        return ["–"] * 5
-    return [
-        interval(found.bootstrap, signed=True),
-        interval(found.student, signed=True),
-        f"{found.wins} : {found.losses}",
-        f"{found.sign_p:.3g}",
-        found.verdict,
-    ]

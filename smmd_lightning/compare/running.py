@@ -29,6 +29,7 @@ from smmd_lightning.compare.files import write_file
 from smmd_lightning.compare.grid import Grid
 from smmd_lightning.compare.one_run import ORDER, SETTINGS
 from smmd_lightning.compare.planning import PlannedRun
+from smmd_lightning.compare.starting import Process, preload, start_fork, start_program
 
 LOG, LOCK = "log.txt", ".lock"
 POLL_SECONDS = 0.2
@@ -96,7 +97,7 @@ class Slots:
 class _Active:
     run: PlannedRun
     place: int
-    process: subprocess.Popen[bytes]
+    process: Process
     lock: IO[bytes]
 
 
@@ -121,6 +122,10 @@ class Runner:
         SIGTERM is handed on to the runs, which write a checkpoint, and then ends this process.
         """
         todo = deque(run for run in runs if read_result(run, self.out) is None)
+        if todo and self.grid.program is None:
+            if self.slots.gpus:
+                raise ValueError("Forks cannot use GPUs: name a `program` in the grid, or leave --gpus out.")
+            preload(run.settings for run in todo)
         self._ended, self._total = 0, len(todo)
         failures: list[Failure] = []
         handled = threading.current_thread() is threading.main_thread()
@@ -165,7 +170,7 @@ class Runner:
             return None
         return file
 
-    def _launch(self, run: PlannedRun, place: int, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _launch(self, run: PlannedRun, place: int, lock: IO[bytes]) -> Process:
         folder = self.out / run.folder
         order = {
             "phase": run.phase,
@@ -181,21 +186,11 @@ class Runner:
         }
         write_file(folder / SETTINGS, yaml.safe_dump(run.settings, sort_keys=False).encode())
         write_file(folder / ORDER, (json.dumps(order, indent=2) + "\n").encode())
+        environment, log = self.slots.environment(place), folder / LOG
+        if self.grid.program is None:
+            return start_fork(folder, log, environment, leave=[active.lock.fileno() for active in self._active])
         program = [part.replace("{python}", sys.executable) for part in self.grid.program]
-        with (folder / LOG).open("ab") as log:
-            try:
-                return subprocess.Popen(
-                    [*program, str(folder)],
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    stdin=subprocess.DEVNULL,
-                    env=self.slots.environment(place),
-                    pass_fds=[lock.fileno()],
-                )
-            except OSError as error:
-                raise ValueError(
-                    f"program {program} cannot be started: {error}. Look at the grid's `program`."
-                ) from error
+        return start_program(program, folder, log, environment, keep=[lock.fileno()])
 
     def _reap(self) -> list[Failure]:
         failures = []

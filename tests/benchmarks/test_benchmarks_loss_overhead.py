@@ -3,17 +3,17 @@
 import torch
 
 from benchmarks import loss_overhead
+from benchmarks.loss_overhead import CE, LOSSES, STEP
 
 
-def test_every_loss_is_measured_and_its_numbers_are_seen(tmp_path):
-    file = loss_overhead.main(["--toy", "--out", str(tmp_path)])
-    text = file.read_text()
-    for name in (loss_overhead.CE, *loss_overhead.LOSSES):
-        assert f"| {name} | " in text
+def test_every_loss_is_measured(tmp_path):
+    text = loss_overhead.main(["--toy", "--out", str(tmp_path)]).read_text()
+    for name in LOSSES:
+        assert f"| CE + {name} | " in text
     assert "`python -m benchmarks.loss_overhead --toy`" in text
 
 
-def test_the_step_has_as_many_numbers_as_it_says(monkeypatch):
+def test_the_losses_see_as_many_numbers_as_it_says_and_change_the_gradient(monkeypatch):
     seen = []
     forward = loss_overhead.SMMDLoss.forward
 
@@ -22,13 +22,21 @@ def test_the_step_has_as_many_numbers_as_it_says(monkeypatch):
         return forward(self, logits, *rest)
 
     monkeypatch.setattr(loss_overhead.SMMDLoss, "forward", seeing)
-    loss_overhead.steps(numbers=20, positions=3, rows=2, length=16)["SMMD"]()
+    made = loss_overhead.passes(numbers=20, positions=3, rows=2, length=16)
+    alone, both = made[CE]().clone(), made["SMMD"]().clone()
     assert seen == [torch.Size([6, 20])]
+    assert len(alone) == 12
+    changed = (alone != both).any(1)
+    assert changed.sum() == 6
 
 
-def test_ratios_are_taken_round_by_round():
-    clocked = []
-    found = loss_overhead.measure({"CE": lambda: clocked.append("CE"), "slow": lambda: sum(range(200_000))}, rounds=5)
-    assert len(clocked) == 7  # two to warm up
-    assert found["CE"]["wall"] == 1
-    assert found["slow"]["wall"] > 10
+def test_what_is_added_is_a_share_of_the_step():
+    calls = []
+
+    def busy(count):
+        return lambda: calls.append(count) or sum(range(count))
+
+    found = loss_overhead.measure({STEP: busy(3_000_000), CE: busy(10), "half": busy(1_500_000)}, rounds=5)
+    assert calls.count(3_000_000) == 7  # two to warm up
+    assert 0.3 < found["half"]["cpu"] < 0.8
+    assert found[CE]["cpu"] == 0

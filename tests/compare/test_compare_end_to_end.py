@@ -70,6 +70,8 @@ def test_real_runs_give_real_tables_also_when_they_are_killed(tmp_path):
         f"arithmetic-{name}.png" for name in ("final", "curves", "tolerance", "weight")
     }
 
+    # The same again, as forks of one process, and killed.
+    file.write_text(yaml.safe_dump({**GRID, "program": None}, sort_keys=False))
     command = [sys.executable, "-m", "smmd_lightning.compare.command", "--config", str(file), "--out", str(killed)]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     while len(list(killed.rglob("last.ckpt"))) < 2:  # the second run is in the middle of its training

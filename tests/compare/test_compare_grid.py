@@ -8,8 +8,8 @@ from jsonargparse import ArgumentParser
 
 from smmd_lightning.cli import main as command_line
 from smmd_lightning.compare import load_grid
-from smmd_lightning.compare.grid import merged, read_settings
 from smmd_lightning.compare.planning import Plan, known, share
+from smmd_lightning.compare.reading import merged, read_settings
 from smmd_lightning.losses import NumericLoss
 
 ROOT = Path(__file__).parent.parent.parent
@@ -74,6 +74,14 @@ def test_the_losses_of_an_experiment_do_not_shine_through(write_grid, tmp_path):
         "numeric_loss": {"class_path": "good", "init_args": {"width": 2.0}},
         "loss_weight": 0.3,
     }
+
+
+def test_a_loss_may_bring_settings_of_the_model_along(write_grid):
+    schedule = {"weight_schedule": {"warmup_steps": 3}}
+    file = write_grid(losses={"ce": {}, "good": {"config": "good.yaml", "model": schedule}})
+    ce, good, *_ = known(plan_of(file).final({("sums", "ce"): None, ("sums", "good"): 0.3}))
+    assert good.settings["model"].items() > {**schedule, "size": 1, "loss_weight": 0.3}.items()
+    assert "weight_schedule" not in ce.settings["model"]
 
 
 def test_only_final_runs_see_the_test_split(write_grid):
