@@ -21,7 +21,7 @@ quickstart: $(VENV)/ready
 	$(BIN)/python train.py test --config configs/experiment/quickstart.yaml --ckpt_path runs/quickstart/checkpoints/best.ckpt
 
 test: $(VENV)/ready
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not gpu" tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not gpu" tests
 
 test-slow: $(VENV)/ready
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "slow and not gpu" tests

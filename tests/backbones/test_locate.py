@@ -1,11 +1,11 @@
 """Short names become folders that are written once, whoever asks."""
 
 import subprocess
-import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import preloaded
 import pytest
 
 from smmd_lightning.backbones import locate as module
@@ -47,7 +47,8 @@ def test_two_processes_may_ask_at_once(cache):
         print(float(backbone.model.get_input_embeddings().weight.sum().detach()))
         """
     )
-    runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    command = preloaded.arguments(["-c", code])
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     printed = [run.communicate(timeout=120)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0]
     assert printed[0] == printed[1] != ""

@@ -1,4 +1,6 @@
-"""What each of two processes does: one has text alone, the other an image."""
+"""What each of two processes does: one has text alone, the other an image; `python two_ranks.py GRADIENTS`."""
+
+import sys
 
 import torch
 import torch.distributed as dist
@@ -49,10 +51,15 @@ def under_fsdp(rank, name, expected):
     assert torch.equal(tokens, alone.generate(prompt, max_new_tokens=6, **options))
 
 
-def work(rank, port, expected):
+def main():
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    dist.init_process_group("gloo")
+    expected = torch.load(sys.argv[1])
     for name in SETTINGS:
-        under_ddp(rank, name, expected[name])
-        under_fsdp(rank, name, expected[name])
+        under_ddp(dist.get_rank(), name, expected[name])
+        under_fsdp(dist.get_rank(), name, expected[name])
     dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

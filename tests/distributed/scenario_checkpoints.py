@@ -73,8 +73,11 @@ def state_of(engine):
     return flat
 
 
-def fit(folder, strategy, settings, *, ckpt=None, stop=None, workers=0, data=None, **engine_settings):
-    """One run of 2 epochs x 5 micro-batches, accumulation 2, validation inside the epochs, a schedule."""
+def fit(folder, strategy, settings, *, ckpt=None, stop=None, keep=True, workers=0, data=None, **engine_settings):
+    """One run of 2 epochs x 5 micro-batches, accumulation 2, validation inside the epochs, a schedule.
+
+    `keep` says whether it writes checkpoints, which must not change it.
+    """
     record = Record(stop)
     checkpoints = BestAndLast("val/ce", "min", dirpath=str(folder / "checkpoints"), every_n_train_steps=1)
     engine = trainer(**{
@@ -86,8 +89,8 @@ def fit(folder, strategy, settings, *, ckpt=None, stop=None, workers=0, data=Non
         "val_check_interval": 3,
         "num_sanity_val_steps": 0,
         "gradient_clip_val": 1.0,
-        "enable_checkpointing": True,
-        "callbacks": [record, checkpoints],
+        "enable_checkpointing": keep,
+        "callbacks": [record, checkpoints] if keep else [record],
         "plugins": [AtomicCheckpointIO()],
         "default_root_dir": folder,
     } | engine_settings)  # fmt: skip
@@ -129,7 +132,7 @@ def assert_goes_on(folder, strategy, settings, expected, stop, workers=0, **engi
 @scenario
 def a_stopped_run_ends_as_one_that_was_not(folder):
     """Stopped in an accumulation window, at an epoch's last step, before and after a validation; with workers too."""
-    expected = fit(folder / "whole", "ddp", MODELS["lora"])
+    expected = fit(folder / "whole", "ddp", MODELS["lora"], keep=False)
     assert len(expected[0].batches) == 10
     assert expected[0].values[-1][0] == 6
     for stop, workers in ((3, 0), (5, 2), (9, 0)):
@@ -141,11 +144,11 @@ def a_run_by_number_of_steps_goes_on_exactly(folder):
     """Stopped in its second epoch; or ended by itself and begun again with more steps (at a constant rate)."""
     limits = {"max_steps": 5, "max_epochs": -1, "val_check_interval": 4, "check_val_every_n_epoch": None}
     settings = MODELS["tied"] | {"lr_scheduler": None}
-    expected = fit(folder / "whole", FSDP2Strategy(), settings, **limits)
+    expected = fit(folder / "whole", FSDP2Strategy(), settings, keep=False, **limits)
     assert_goes_on(folder / "fsdp2", FSDP2Strategy, settings, expected, 6, **limits)
     fit(folder / "short", FSDP2Strategy(), settings, **limits | {"max_steps": 2})
     last = folder / "short" / "checkpoints" / "last.ckpt"
-    record, state = fit(folder / "short", FSDP2Strategy(), settings, ckpt=last, **limits)
+    record, state = fit(folder / "short", FSDP2Strategy(), settings, ckpt=last, keep=False, **limits)
     assert record.batches == expected[0].batches[-len(record.batches) :]
     assert record.values[-1] == expected[0].values[-1]
     assert all(torch.equal(state[name], value) for name, value in expected[1].items())
@@ -154,7 +157,7 @@ def a_run_by_number_of_steps_goes_on_exactly(folder):
 @scenario
 def every_form_of_checkpoint_goes_on_exactly(folder):
     for form, model in (("fsdp2_folder", "lora"), ("fsdp2_file", "tied"), ("fsdp1", "tied")):
-        expected = fit(folder / form / "whole", FORMS[form](), MODELS[model], max_epochs=1)
+        expected = fit(folder / form / "whole", FORMS[form](), MODELS[model], keep=False, max_epochs=1)
         assert_goes_on(folder / form, FORMS[form], MODELS[model], expected, 3, max_epochs=1)
 
 
@@ -172,7 +175,7 @@ def checkpoints_pass_between_strategies(folder):
                 assert all("lora" in name for name in sharded.saved_names(last))
             for reader in ("ddp", "fsdp2_folder"):
                 copy = folder / model / f"{form}_to_{reader}"
-                reached[form, reader] = fit(copy, FORMS[reader](), settings, ckpt=last, max_epochs=1)[1]
+                reached[form, reader] = fit(copy, FORMS[reader](), settings, ckpt=last, keep=False, max_epochs=1)[1]
         first = reached["ddp", "ddp"]
         for pair, state in reached.items():
             assert state.keys() == first.keys(), pair

@@ -30,7 +30,7 @@ def main():
     for name in names:
         place = folder / name
         place.mkdir(exist_ok=True)
-        faulthandler.dump_traceback_later(150, exit=True)  # one that hangs says where
+        faulthandler.dump_traceback_later(300, exit=True)  # one that hangs says where
         begin = time.monotonic()
         try:
             (SCENARIOS | ALONE)[name](place)

@@ -2,47 +2,15 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
-import torch
+from ends import assert_same_end
 from launching import finish, free_port, start
 from sums import command
 
 from smmd_lightning.cli import main
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
-
-
-def flat(value, name=""):
-    """All tensors and numbers of a nested state, by path."""
-    if isinstance(value, dict):
-        return {key: leaf for k, v in value.items() for key, leaf in flat(v, f"{name}.{k}").items()}
-    if isinstance(value, (list, tuple)):
-        return {key: leaf for k, v in enumerate(value) for key, leaf in flat(v, f"{name}.{k}").items()}
-    return {name: value}
-
-
-def assert_same_end(found: Path, expected: Path, processes: int) -> None:
-    """Weights, optimizer, schedule and best score bit by bit; of every micro-batch the samples and the loss."""
-    parts = ("state_dict", "optimizer_states", "lr_schedulers", "global_step", "steps_without_numbers")
-    for file in ("last.ckpt", "best.ckpt"):
-        states = []
-        for folder in (found, expected):
-            checkpoint = torch.load(folder / "run" / "checkpoints" / file, weights_only=True)
-            scores = [state["best_model_score"] for key, state in checkpoint["callbacks"].items() if "BestAnd" in key]
-            assert len(scores) == 1
-            states.append(flat({part: checkpoint[part] for part in parts} | {"scores": scores}))
-        assert states[0].keys() == states[1].keys()
-        for name, value in states[1].items():
-            same = torch.equal(states[0][name], value) if torch.is_tensor(value) else states[0][name] == value
-            assert same, (file, name)
-    for rank in range(processes):
-        name = f"seen.{rank}.txt"
-        seen, whole = ((folder / "run" / name).read_text().splitlines() for folder in (found, expected))
-        assert len(whole) == 10
-        assert set(seen) == set(whole)
-        assert seen[-1] == whole[-1]
 
 
 SLURM = {
@@ -69,7 +37,7 @@ def scontrol(tmp_path):
 
 
 def once(given, log, **variables):
-    (code,) = finish([start(given, log, **variables)], 150)
+    (code,) = finish([start(given, log, fresh=True, **variables)], 150)
     return code, log.read_text(errors="replace")
 
 
@@ -103,7 +71,7 @@ def torchrun(given: list[str], node: int, port: int) -> list[str]:
 def job(given, folder, name, **variables):
     """Two nodes' launchers, as one job; returns their exit codes and output."""
     port, logs = free_port(), [folder / f"{name}.{node}.log" for node in range(2)]
-    launchers = [start(torchrun(given, node, port), logs[node], **variables) for node in range(2)]
+    launchers = [start(torchrun(given, node, port), logs[node], fresh=True, **variables) for node in range(2)]
     return finish(launchers, 200), "\n".join(log.read_text(errors="replace") for log in logs)
 
 

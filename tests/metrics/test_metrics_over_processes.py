@@ -2,12 +2,14 @@
 
 import json
 import math
+import sys
 import warnings
+from pathlib import Path
 
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
+from launching import finish, ranks, start
 
 from smmd_lightning.metrics import TASKS, ClockMetrics, MetricsByTask, NumberMetrics, metrics_for
 from smmd_lightning.types import NumericExample
@@ -59,21 +61,12 @@ def test_merging_the_states_of_two_processes_equals_one_process(task, cut):
     same(gathered.compute(), whole.compute())
 
 
-def _one_process(rank, world_size, folder):
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world_size)
-    outcomes = []
-    for cut in (3, 0):  # unequal shards; then a process that sees nothing
-        metrics = everything(slice(0, cut) if rank == 0 else slice(cut, None))
-        outcomes.append({name: value.item() for name, value in metrics.compute().items()})
-    (folder / f"{rank}.json").write_text(json.dumps(outcomes))
-    dist.destroy_process_group()
-
-
 @pytest.mark.distributed
 def test_two_processes_with_unequal_and_empty_shards_agree_with_one(tmp_path):
     expected = {name: value.item() for name, value in everything().compute().items()}
-    mp.spawn(_one_process, args=(2, tmp_path), nprocs=2)
+    log = tmp_path / "log"
+    codes = finish([start([__file__, str(tmp_path)], log, **variables) for variables in ranks(2)], 120)
+    assert codes == [0, 0], log.read_text()[-5000:]
     for rank in (0, 1):
         for outcome in json.loads((tmp_path / f"{rank}.json").read_text()):
             assert list(outcome) == list(expected)
@@ -167,3 +160,18 @@ def test_a_metric_can_be_used_as_any_torchmetrics_metric():
     copy = metric.clone()
     copy.reset()
     assert metric.compute()["samples"] == 2
+
+
+def in_one_of_two_processes(folder):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rank, outcomes = dist.get_rank(), []
+    for cut in (3, 0):  # unequal shards; then a process that sees nothing
+        metrics = everything(slice(0, cut) if rank == 0 else slice(cut, None))
+        outcomes.append({name: value.item() for name, value in metrics.compute().items()})
+    (folder / f"{rank}.json").write_text(json.dumps(outcomes))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    in_one_of_two_processes(Path(sys.argv[1]))

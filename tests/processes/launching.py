@@ -8,8 +8,10 @@ import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+import preloaded
+
+ROOT = Path(__file__).parent.parent.parent
+DISTRIBUTED = ROOT / "tests" / "distributed"
 
 
 def free_port() -> int:
@@ -23,7 +25,7 @@ def environment(**more: str) -> dict[str, str]:
     launchers = ("SLURM_", "TORCHELASTIC_", "PET_")
     names = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK", "PL_GLOBAL_SEED"}
     kept = {k: v for k, v in os.environ.items() if not k.startswith(launchers) and k not in names}
-    paths = os.pathsep.join([str(HERE), str(ROOT), kept.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(DISTRIBUTED), str(Path(__file__).parent), str(ROOT), kept.get("PYTHONPATH", "")])
     return kept | {
         "OMP_NUM_THREADS": "1",
         "HF_HUB_OFFLINE": "1",
@@ -48,13 +50,13 @@ def ranks(world: int) -> list[dict[str, str]]:
     return [shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world)]
 
 
-def start(command: list[str], log: Path, **more: str) -> subprocess.Popen:
-    """Starts one Python process in a group of its own, its output in `log`."""
+def start(command: list[str], log: Path, *, fresh: bool = False, **more: str) -> subprocess.Popen:
+    """Starts one Python process in a group of its own, its output in `log`; `fresh` without `preloaded`."""
     with log.open("ab") as output:
         return subprocess.Popen(
-            [sys.executable, *command],
+            [sys.executable, *command] if fresh else preloaded.arguments(command),
             env=environment(**more),
-            cwd=HERE,
+            cwd=DISTRIBUTED,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
