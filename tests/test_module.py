@@ -5,6 +5,7 @@ import functools
 import pytest
 import torch
 from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import Callback
 
 from datamodules import ClockDataModule, DrawnClocks
 from smmd_lightning import SMMDLoss, SMMDModule
@@ -84,24 +85,34 @@ def test_training_logs_means_over_optimizer_steps(tmp_path):
     assert {"val/ce", "val/numeric", "val/loss", "val/exact_match", "val/median_error_minutes"} <= set(logged)
 
 
+class Gradients(Callback):
+    """Keeps the gradients of the optimizer step, before they are used."""
+
+    def on_before_optimizer_step(self, trainer, pl_module, optimizer):
+        named = pl_module.named_parameters()
+        self.seen = {name: value.grad.clone() for name, value in named if value.grad is not None}
+
+
 @pytest.mark.parametrize("cut", [(8, 1), (4, 2), (2, 4), (3, 3)])
 def test_accumulation_gives_the_gradients_of_one_large_batch(tmp_path, cut):
+    """To 1e-5 of each gradient's norm: float32 adds up in another order."""
     batch_size, accumulate = cut
     drawn = DrawnClocks(train_size=8, val_size=1, test_size=1, style="plain", image_size=64)
     data = ClockDataModule("tiny:llava", drawn, batch_size=batch_size, generation_limit=0)
-    made = module()
-    made.optimizer = functools.partial(torch.optim.SGD, lr=1.0)
-    made.configure_model()
-    before = {name: value.detach().clone() for name, value in made.named_parameters()}
-    fit(tmp_path, made, data, accumulate_grad_batches=accumulate, limit_val_batches=0)
-    steps = {name: before[name] - value.detach() for name, value in made.named_parameters()}
+    made, kept = module(), Gradients()
+    fit(tmp_path, made, data, accumulate_grad_batches=accumulate, limit_val_batches=0, callbacks=[kept])
     whole = module()
     whole.configure_model()
     batch = next(iter(ClockDataModule("tiny:llava", drawn, batch_size=8).train_dataloader()))
     whole.objective(whole.backbone, batch.inputs, batch.labels).loss.backward()
-    for name, parameter in whole.named_parameters():
-        if parameter.grad is not None:
-            torch.testing.assert_close(steps[name], parameter.grad, rtol=1e-4, atol=2e-6)
+    expected = {name: value.grad for name, value in whole.named_parameters() if value.grad is not None}
+    assert kept.seen.keys() == expected.keys()
+    largest = max(gradient.norm() for gradient in expected.values())
+    for name, gradient in expected.items():
+        allowed = 1e-5 * max(
+            gradient.norm(), 1e-3 * largest
+        )  # some, as of a bias before a softmax, are 0 but for rounding
+        assert (kept.seen[name] - gradient).norm() <= allowed, name
 
 
 def test_validation_loss_is_a_mean_over_all_tokens_whatever_the_batches(tmp_path):
