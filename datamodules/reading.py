@@ -148,7 +148,11 @@ def _csv_options(path: Path) -> dict[str, Any]:
 
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open(encoding="utf-8-sig", newline="") as lines:
-        header = next(csv.reader(lines, delimiter=separator))
+        header = next((cells for cells in csv.reader(lines, delimiter=separator) if cells), None)
+    if header is None:
+        raise ValueError("there is no line that names the columns")
+    # As pandas calls them: its own index, or what stands behind a comma at the end of the line.
+    header = [column or f"Unnamed: {number}" for number, column in enumerate(header)]
     if repeated := sorted({column for column in header if header.count(column) > 1}):
         raise ValueError(f"line 1 names {', '.join(map(repr, repeated))} more than once; give each column its own name")
     features = datasets.Features({column: datasets.Value("string") for column in header})

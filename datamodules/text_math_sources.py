@@ -11,6 +11,7 @@ One real example, a line of GSM8K::
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -231,6 +232,8 @@ def _known_layout(table: Table) -> MathColumns:
 
 def _text(row: Mapping[str, Any], column: str, where: str) -> str:
     value = row[column]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadSample(f"{where}: {value!r} is no number")
     if value is None or isinstance(value, (dict, list)) or not str(value).strip():
         raise BadSample(f"{where}: {value!r} is no text")
     return str(value).strip()

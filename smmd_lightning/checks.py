@@ -17,6 +17,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
+from lightning.pytorch.utilities import rank_zero_warn
 
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.processors import load_processor
@@ -69,11 +70,15 @@ def check_strategy(trainer: Any) -> None:
     strategy = trainer.strategy
     plain = isinstance(strategy, (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy))
     if plain and not isinstance(strategy, ShardedStrategy):
-        raise ValueError(
-            f"trainer.strategy={type(strategy).__name__} would load the whole model in every process and save it in a "
-            "form that cannot be resumed here. Take smmd_lightning.strategies.FSDP2Strategy (configs/trainer/"
-            "fsdp2.yaml) or FSDP1Strategy; both run on CPUs too."
-        )
+        raise ValueError(_not_lightnings(type(strategy).__name__))
+
+
+def _not_lightnings(strategy: str) -> str:
+    return (
+        f"trainer.strategy={strategy} would load the whole model in every process and save it in a form that cannot be "
+        "resumed here. Take smmd_lightning.strategies.FSDP2Strategy (configs/trainer/fsdp2.yaml) or FSDP1Strategy; "
+        "both run on CPUs too."
+    )
 
 
 def check_monitors(trainer: Any, module: Any) -> None:
@@ -118,6 +123,40 @@ def check_monitored(trainer: Any) -> None:
             raise ValueError(f"{type(callback).__name__} waits for {monitor!r}, but validation logs only {known}.")
 
 
+def check_trainer(settings: Any) -> None:
+    """Refuses trainer settings that Lightning would take for something else, or stumble over without their name.
+
+    Args:
+        settings: `trainer` of the config, before anything is built from it.
+
+    Raises:
+        ValueError: A setting cannot be; names it and says what to take.
+    """
+    check_precision(settings.get("precision"), settings.get("accelerator"))
+    strategy = settings.get("strategy")
+    if isinstance(strategy, str) and strategy.startswith(("fsdp", "deepspeed")):
+        raise ValueError(_not_lightnings(strategy))
+    interval = settings.get("val_check_interval")
+    if isinstance(interval, (int, float)) and interval <= 0:
+        raise ValueError(
+            f"trainer.val_check_interval must be above 0, got {interval}: a share of an epoch (0.5) or a number of "
+            "micro-batches. To leave validation out, set trainer.limit_val_batches=0."
+        )
+    clip = settings.get("gradient_clip_val")
+    if clip is not None and clip < 0:
+        raise ValueError(f"trainer.gradient_clip_val must be at least 0, got {clip}. 0 or null does not clip.")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuses a seed that numpy cannot take, before Lightning hands it over.
+
+    Raises:
+        ValueError: `seed_everything` is out of range.
+    """
+    if not isinstance(seed, bool) and seed is not None and not 0 <= seed < 2**32:
+        raise ValueError(f"seed_everything must lie between 0 and {2**32 - 1}, got {seed}.")
+
+
 def check_precision(precision: Any, accelerator: Any) -> None:
     """Refuses a precision that the device lacks, where Lightning would take another one instead.
 
@@ -136,4 +175,9 @@ def check_precision(precision: Any, accelerator: Any) -> None:
         raise ValueError(
             f"trainer.precision={name}: {torch.cuda.get_device_name()} does not compute in bfloat16. "
             "Take 16-mixed or 32-true."
+        )
+    if name.startswith("bf16") and not gpu and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        rank_zero_warn(
+            f"trainer.precision={name}: this CPU has no bfloat16 instructions, torch imitates them and takes several "
+            "times as long as in float32. Take 32-true, and dtype: float32 for the backbone."
         )

@@ -36,7 +36,7 @@ from smmd_lightning.callbacks import (
 )
 from smmd_lightning.callbacks.progress import progress
 from smmd_lightning.checkpointing import META, AtomicCheckpointIO, newest_complete
-from smmd_lightning.checks import check_precision
+from smmd_lightning.checks import check_seed, check_trainer
 from smmd_lightning.module import SMMDModule
 
 
@@ -83,10 +83,36 @@ class SMMDCLI(LightningCLI):
         if getattr(rank_zero_only, "rank", 0) == 0:
             print(f"resume: {f'going on from {newest}' if newest else f'nothing in {config.run_dir} yet, starting'}")
 
+    def instantiate_classes(self) -> None:
+        """Builds data, model and trainer; what is wrong with a setting is said in its class's own words alone.
+
+        Raises:
+            ValueError: A class refuses a setting.
+        """
+        try:
+            super().instantiate_classes()
+        except ValueError as error:
+            cause: BaseException = error
+            while isinstance(cause.__cause__, ValueError):
+                cause = cause.__cause__
+            # jsonargparse puts the whole config behind the message, and before it the types that were tried.
+            if cause is error or not str(error).startswith("Does not validate against any of the Union"):
+                raise
+            raise cause from None
+
+    def _set_seed(self) -> None:
+        """Seeds everything.
+
+        Raises:
+            ValueError: The seed is out of range.
+        """
+        check_seed(self._get(self.config, "seed_everything"))
+        super()._set_seed()
+
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Makes the trainer; without a logger of the user's, TensorBoard writes into `run_dir`."""
         settings = self._get(self.config_init, "trainer")
-        check_precision(settings.get("precision"), settings.get("accelerator"))
+        check_trainer(settings)
         if settings.get("logger") in (None, True):
             kwargs["logger"] = TensorBoardLogger(self._get(self.config_init, "run_dir"), name="", version="")
         plugins = settings.get("plugins") or []

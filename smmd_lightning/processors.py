@@ -49,7 +49,13 @@ def load_processor(
         tokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=gguf, **found)
         set_pad_token(tokenizer)
         return tokenizer
-    processor = AutoProcessor.from_pretrained(folder, **found)
+    try:
+        processor = AutoProcessor.from_pretrained(folder, **found)
+    except (OSError, ValueError) as error:
+        raise (OSError if isinstance(error, OSError) else ValueError)(
+            f"the processor of {path!r} (revision {revision!r}) cannot be loaded: {error} Check "
+            "model.backbone.init_args.path, and the network or HF_HUB_OFFLINE."
+        ) from error
     if not hasattr(processor, "tokenizer"):  # a language model
         _refuse_options(path, options)
         set_pad_token(processor)

@@ -1,5 +1,6 @@
 """Settings that cannot work together stop a run before its weights load and before its folder holds anything."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,16 @@ IMPOSSIBLE = {
     "a model of another kind": (["--model.backbone.init_args.path=tiny:llama"], "cannot build"),
     "no such tiny model": (["--model.backbone.init_args.path=tiny:quen2-vl"], "no tiny preset 'quen2-vl'.*qwen2-vl"),
     "no such folder": (["--model.backbone.init_args.path=./nowhere"], "no model at './nowhere'"),
+    "no model at all": (["--model.backbone.init_args.path="], r"no model at '' \(model\.backbone\.init_args\.path"),
+    "sharding without a GPU": (["--trainer.strategy=fsdp"], r"trainer\.strategy=fsdp would load.*FSDP2Strategy"),
+    "validation never": (["--trainer.val_check_interval=0"], "val_check_interval must be above 0, got 0.*limit_val"),
+    "clipping below 0": (["--trainer.gradient_clip_val=-1"], r"gradient_clip_val must be at least 0, got -1"),
+    "seed below 0": (["--seed_everything=-1"], "seed_everything must lie between 0 and 4294967295, got -1"),
+    "no row in a batch": (["--data.init_args.batch_size=0"], r"^batch_size must be at least 1, got 0\.$"),
+    "bandwidth below 0": (
+        ["--model.numeric_loss.init_args.bandwidths=[-2]"],
+        r"^bandwidths must be one or more positive numbers, got \(-2\.0,\)\.$",
+    ),
 }
 
 
@@ -63,6 +74,22 @@ def test_impossible_combinations_stop_before_weights_load(name, tmp_path, monkey
         main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *cpu, *arguments])
     # Nothing stands in the way of the same command, mended.
     assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_a_model_that_cannot_be_had_is_named_with_its_setting(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for name in ("owner/nothing-of-this-name", str(tmp_path)):
+        with pytest.raises((OSError, ValueError), match=rf"(?s){name}.*model\.backbone\.init_args\.path"):
+            main(
+                [
+                    "fit",
+                    "--config",
+                    QUICKSTART,
+                    "--run_dir",
+                    str(tmp_path / "r"),
+                    f"--model.backbone.init_args.path={name}",
+                ]
+            )
 
 
 def test_a_metric_that_validation_never_logs_is_found_before_training(tmp_path):
@@ -105,3 +132,14 @@ def test_a_gpu_without_bfloat16_is_named(monkeypatch):
     with pytest.raises(ValueError, match=r"bf16-mixed: Old GPU does not compute in bfloat16\. Take 16-mixed"):
         check_precision("bf16-mixed", "auto")
     check_precision("16-mixed", "gpu")
+
+
+def test_a_cpu_that_only_imitates_bfloat16_is_named(monkeypatch):
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    with pytest.warns(UserWarning, match="no bfloat16 instructions.*32-true"):
+        check_precision("bf16-mixed", "cpu")
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_precision("bf16-mixed", "cpu")
+        check_precision("32-true", "cpu")

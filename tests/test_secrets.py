@@ -40,3 +40,20 @@ def test_tuples_and_plain_values_stay():
         "x": None,
         "url": "http://host/a:b@c",
     }
+
+
+def test_what_stands_below_a_secret_name_and_in_the_query_of_a_url_is_masked_too():
+    settings = {
+        "credentials": {"user": "me", "code": {"a": 7}, "on": True, "none": None},
+        "api_keys": ["a", "b"],
+        "hook": "https://host/x?id=3&access_token=abc#top",
+        "upload": "https://host/?X-Amz-Signature=abc&part=2",
+        "page": "https://host/x?monkey=1&tokens=2",
+    }
+    assert masked(settings) == {
+        "credentials": {"user": "***", "code": {"a": "***"}, "on": True, "none": None},
+        "api_keys": ["***", "***"],
+        "hook": "https://host/x?id=3&access_token=***#top",
+        "upload": "https://host/?X-Amz-Signature=***&part=2",
+        "page": "https://host/x?monkey=1&tokens=2",
+    }

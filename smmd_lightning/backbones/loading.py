@@ -79,7 +79,13 @@ def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, An
     found: dict[str, Any] = {"revision": backbone.revision, "trust_remote_code": backbone.trust_remote_code}
     if gguf is not None:
         found["gguf_file"] = gguf
-    config = AutoConfig.from_pretrained(folder, **found)
+    try:
+        config = AutoConfig.from_pretrained(folder, **found)
+    except (OSError, ValueError) as error:
+        raise (OSError if isinstance(error, OSError) else ValueError)(
+            f"the model {backbone.path!r} (revision {backbone.revision!r}) cannot be loaded: {error} Check "
+            "model.backbone.init_args.path, and the network or HF_HUB_OFFLINE."
+        ) from error
     auto_class = backbone.auto_class()
     if type(config) not in auto_class._model_mapping and not _has_remote_code(config, auto_class):
         raise ValueError(

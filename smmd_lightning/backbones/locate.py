@@ -47,8 +47,8 @@ def locate(path: str) -> str:
         file = smollm2.gguf_file()
         name = f"{SMOLLM2}-{smollm2.fingerprint(file)}"
         return written_once(cache_folder() / name, lambda folder: smollm2.convert(file, folder))
-    if path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists():
-        raise ValueError(f"there is no model at {path!r}")
+    if not path or (path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists()):
+        raise ValueError(f"there is no model at {path!r} (model.backbone.init_args.path; from {Path.cwd()})")
     return str(Path(path).expanduser()) if path.startswith("~") else path
 
 

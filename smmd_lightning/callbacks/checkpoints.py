@@ -64,10 +64,15 @@ class BestAndLast(ModelCheckpoint):
         self.last_every = train_time_interval
 
     def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
-        """Returns whether a value belongs to the best; NaN and infinity never do."""
-        if current is not None and not bool(torch.isfinite(torch.as_tensor(current))):
-            log.warning("%s is %s at step %d: no best checkpoint", self.monitor, float(current), trainer.global_step)
-            return False
+        """Returns whether a value belongs to the best; NaN and infinity never do, nor what has such a loss.
+
+        Weights that are NaN answer nothing right, and 0 right answers are a number like any other.
+        """
+        values = {self.monitor: current, "val/loss": trainer.callback_metrics.get("val/loss")}
+        for name, value in values.items():
+            if value is not None and not bool(torch.isfinite(torch.as_tensor(value))):
+                log.warning("%s is %s at step %d: no best checkpoint", name, float(value), trainer.global_step)
+                return False
         return super().check_monitor_top_k(trainer, current)
 
     def save_last_now(self, trainer: Trainer) -> None:

@@ -1,12 +1,13 @@
 """Stops a run that cannot become good, and says why and what to change.
 
-Unusual: an optimizer step whose loss is NaN or infinite is not applied (its gradients are dropped on all processes), so
-weights, optimizer and `last.ckpt` stay whole while the ids of its samples are written down; several such steps in a row
-end the run. Known causes of death (memory, a loader's worker) get a line of advice behind their own message.
+Unusual: an optimizer step whose loss or gradient is NaN or infinite is not applied (its gradients are dropped on all
+processes), so weights, optimizer and `last.ckpt` stay whole while the ids of its samples are written down; several such
+steps in a row end the run. Known causes of death (memory, a loader's worker) get a line of advice behind their own
+message.
 
 One real example, a line of `bad_steps.jsonl`::
 
-    {"step": 120, "rank": 0, "loss": "nan", "ids": ["train-0-17", "train-0-4"]}
+    {"step": 120, "rank": 0, "loss": "nan", "gradient": "nan", "ids": ["train-0-17", "train-0-4"]}
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Guard(Callback):
     """Checks settings before weights load; watches the loss; explains why a run ended.
 
     Args:
-        max_bad_steps: The run ends after so many optimizer steps in a row whose loss was NaN or infinite.
+        max_bad_steps: The run ends after so many optimizer steps in a row whose loss or gradient was NaN or infinite.
 
     Raises:
         ValueError: `max_bad_steps` is below 1, or (at set-up) settings cannot work together.
@@ -81,35 +82,40 @@ class Guard(Callback):
         self._losses.append(loss.detach())
 
     def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, optimizer: Optimizer) -> None:
-        """Drops the gradients of a step whose loss is no finite number, on all processes together.
+        """Drops the gradients of a step if they or its loss are no finite numbers, on all processes together.
 
         Raises:
             RuntimeError: It is the last of `max_bad_steps` in a row.
         """
         losses = torch.stack(self._losses).float() if self._losses else torch.zeros(1, device=pl_module.device)
-        own = float(losses.sum())
+        # A gradient scaler (16-mixed) finds bad gradients by itself, and must see them to lower its scale.
+        scaled = getattr(trainer.precision_plugin, "scaler", None) is not None
+        largest = torch.zeros(1) if scaled else largest_gradient(pl_module)
+        loss, gradient = torch.stack([losses.sum(), largest.to(losses).sum()]).tolist()
         ids = self._ids
         self._open()
-        if not trainer.strategy.reduce_boolean_decision(not math.isfinite(own), all=False):
+        bad = not (math.isfinite(loss) and math.isfinite(gradient))
+        if not trainer.strategy.reduce_boolean_decision(bad, all=False):
             self.in_a_row = 0
             return
         self.in_a_row += 1
         self.total += 1
         file = Path(trainer.default_root_dir) / FILE
-        _note(file, {"step": trainer.global_step, "rank": trainer.global_rank, "loss": str(own), "ids": ids})
+        found = {"loss": str(loss), "gradient": str(gradient)}
+        _note(file, {"step": trainer.global_step, "rank": trainer.global_rank, **found, "ids": ids})
         log.warning(
-            "step %d: the loss is %s, so the step is not applied (%d in a row, %d in all); its samples are in %s",
-            *(trainer.global_step, own, self.in_a_row, self.total, file),
+            "step %d: the loss is %s and the largest gradient %s, so the step is not applied (%d in a row, %d in all); "
+            "its samples are in %s",
+            *(trainer.global_step, loss, gradient, self.in_a_row, self.total, file),
         )
         if self.in_a_row >= self.max_bad_steps:
             raise RuntimeError(
-                f"The loss was NaN or infinite in {self.in_a_row} optimizer steps in a row, the last one at step "
-                f"{trainer.global_step}; none of them was applied, and {file} lists their samples. Lower the learning "
-                "rate (or warm up longer), set trainer.gradient_clip_val, compute in bf16-mixed or 32-true instead "
-                f"of {trainer.precision}, or look at those samples; then go on with --resume auto."
+                f"The loss or its gradient was NaN or infinite in {self.in_a_row} optimizer steps in a row, last at "
+                f"step {trainer.global_step}; none of them was applied, and {file} lists their samples. Lower the "
+                "learning rate (or warm up longer), set trainer.gradient_clip_val, compute in bf16-mixed or 32-true "
+                f"instead of {trainer.precision}, or look at those samples; then go on with --resume auto."
             )
-        # A gradient scaler (16-mixed) finds the same by itself, and must see the gradients to lower its scale.
-        if getattr(trainer.precision_plugin, "scaler", None) is None:
+        if not scaled:
             optimizer.zero_grad(set_to_none=True)  # optimizers pass over parameters without a gradient
 
     def state_dict(self) -> dict[str, Any]:
@@ -125,6 +131,22 @@ class Guard(Callback):
         advice = advice_on(exception)
         if advice is not None:
             exception.add_note(advice)
+
+
+def largest_gradient(module: torch.nn.Module) -> Tensor:
+    """Returns the largest absolute value in this process's gradients, (1,) float32; NaN where there is one.
+
+    Args:
+        module: The model; a parameter that is spread over processes counts with its own part.
+    """
+    parts = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
+    parts = [part.to_local() if hasattr(part, "to_local") else part for part in parts]
+    parts = [part.coalesce().values() if part.is_sparse else part for part in parts]
+    parts = [part for part in parts if part.numel()]
+    if not parts:
+        return torch.zeros(1)
+    # The largest value, not the usual norm: sums of squares of float16 would overflow by themselves.
+    return torch.stack([value.float() for value in torch._foreach_norm(parts, math.inf)]).max()[None]
 
 
 def advice_on(error: BaseException) -> str | None:

@@ -111,7 +111,8 @@ class ResultsWriter(Callback):
     def _write(self, trainer: Trainer, rows: list[dict[str, Any]], batch: Batch, batch_idx: int) -> None:
         for number, (row, key) in enumerate(zip(rows, counted_keys(batch, len(rows)), strict=True)):
             place = [batch_idx, trainer.global_rank, number]  # the order in which samples are dealt out
-            self._part.write(json.dumps([place, row, key], ensure_ascii=False) + "\n")
+            # Data sets hold dates, decimals and the like among their facts.
+            self._part.write(json.dumps([place, row, key], ensure_ascii=False, default=str) + "\n")
 
     def _join(self, trainer: Trainer) -> None:
         self._part.close()
@@ -120,7 +121,8 @@ class ResultsWriter(Callback):
             rows = []
             parts = [self._part_file(trainer, rank) for rank in range(trainer.world_size)]
             for part in parts:
-                rows += [json.loads(line) for line in part.read_text(encoding="utf-8").splitlines()]
+                with part.open(encoding="utf-8", newline="\n") as lines:  # texts may hold other line separators
+                    rows += [json.loads(line) for line in lines]
             rows.sort(key=lambda placed: placed[0])
             self._save_images(trainer, [row for _, row, _ in rows], [key and SampleKey(*key) for _, _, key in rows])
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for _, row, _ in rows)

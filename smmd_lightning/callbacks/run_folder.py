@@ -34,9 +34,13 @@ class RunFolder(SaveConfigCallback):
             # Asked once: another process would see the file that the first one writes a moment later.
             if trainer.strategy.broadcast(file.exists()) and not self.overwrite:
                 last = folder / "checkpoints" / "last.ckpt"
-                advice = f"go on from it with --resume auto or --ckpt_path {last}, " if last.exists() else ""
+                advice = (
+                    f"To go on from it, use --resume auto or --ckpt_path {last}."
+                    if last.exists()
+                    else "It has no checkpoint; --resume auto starts it anew."
+                )
                 raise RuntimeError(
-                    f"{file} exists: this folder already holds a run. To keep it, {advice}choose another folder with "
+                    f"{file} exists: this folder already holds a run. {advice} To keep it, choose another folder with "
                     f"--run_dir, or move {folder} away."
                 )
         self.config = masked(self.config)  # keys of loggers do not belong into a file that is passed around

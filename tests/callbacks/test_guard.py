@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "cases"))
 from tiny_runs import RowsData, module, trainer
 
 from smmd_lightning.callbacks import BestAndLast, Guard
-from smmd_lightning.callbacks.guard import advice_on
+from smmd_lightning.callbacks.guard import advice_on, largest_gradient
 
 
 def spoiled(steps, value=float("nan")):
@@ -55,7 +55,7 @@ def test_a_step_whose_loss_is_no_number_is_not_applied_and_its_samples_are_writt
     assert (line["step"], line["rank"], line["loss"]) == (1, 0, str(value))
     assert len(line["ids"]) == 2
     assert all(name.startswith("row-") for name in line["ids"])
-    assert f"step 1: the loss is {value}, so the step is not applied" in caplog.text
+    assert f"step 1: the loss is {value} and the largest gradient nan, so the step is not applied" in caplog.text
 
 
 def test_several_in_a_row_end_the_run_and_the_last_good_checkpoint_stays(tmp_path):
@@ -83,6 +83,34 @@ def test_one_bad_micro_batch_spoils_its_whole_accumulation_window(tmp_path):
     assert same(weights.seen[1], weights.seen[3])
     (line,) = [json.loads(line) for line in (tmp_path / "bad_steps.jsonl").read_text().splitlines()]
     assert len(line["ids"]) == 4
+
+
+@pytest.mark.parametrize("value", [float("nan"), -float("inf")])
+def test_a_gradient_that_is_no_number_is_not_applied_though_the_loss_is_one(value, tmp_path):
+    """As of a square root at zero: the loss is finite, and the weights would be NaN for good."""
+    made, weights = module(), Weights()
+    made.configure_model()
+    parameter = list(made.parameters())[-1]
+    spoil = torch.zeros_like(parameter)
+    spoil.view(-1)[-1] = value
+    parameter.register_hook(lambda gradient: gradient + spoil if made.global_step == 1 else gradient)
+    run = trainer(tmp_path, weights)
+    run.fit(made, RowsData())
+    assert run.global_step == 4
+    assert same(weights.seen[0], weights.seen[1])
+    assert not same(weights.seen[1], weights.seen[2])
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in weights.seen[-1].values())
+    (line,) = [json.loads(line) for line in (tmp_path / "bad_steps.jsonl").read_text().splitlines()]
+    assert (line["step"], line["gradient"]) == (1, str(abs(value)))
+    assert float(line["loss"]) > 0
+
+
+def test_large_gradients_in_half_precision_are_no_fault():
+    made = torch.nn.Linear(4, 4).half()
+    for parameter in made.parameters():
+        parameter.grad = torch.full_like(parameter, 6e4)
+    assert float(largest_gradient(made)) == pytest.approx(6e4, rel=1e-3)
+    assert float(largest_gradient(torch.nn.Linear(1, 1))) == 0  # no gradient at all
 
 
 def test_half_precision_scaling_still_lowers_its_scale(tmp_path):
@@ -113,6 +141,19 @@ def test_a_value_that_is_no_number_never_becomes_best(mode, tmp_path):
     assert found == [False, False, False, False, True]
     assert (tmp_path / "checkpoints" / "last.ckpt").exists()
     assert float(run.checkpoint_callback.best_model_score) == {"min": 0.0, "max": 2.0}[mode]
+
+
+def test_weights_that_are_no_numbers_never_become_best_though_their_metric_is_one(tmp_path):
+    """A model of NaN answers nothing right, and 0 is as good a score as any."""
+    made = module()
+    made.configure_model()
+    with torch.no_grad():
+        next(iter(made.parameters())).fill_(float("nan"))
+    made._log_metrics = lambda stage: made.log(f"{stage}/score", 0.0)
+    best = BestAndLast("val/score", "max", dirpath=str(tmp_path / "checkpoints"))
+    trainer(tmp_path, best, Guard(max_bad_steps=100)).fit(made, RowsData())
+    assert not (tmp_path / "checkpoints" / "best.ckpt").exists()
+    assert (tmp_path / "checkpoints" / "last.ckpt").exists()
 
 
 @pytest.mark.parametrize(

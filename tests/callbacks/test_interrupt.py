@@ -15,16 +15,16 @@ from smmd_lightning.callbacks import Preemption
 
 
 class Keyboard(Preemption):
-    """Ctrl-C, pressed in the middle of a step."""
+    """Ctrl-C (or another signal) in the middle of a step."""
 
-    def __init__(self, times, place=1):
+    def __init__(self, times, place=1, kind=signal.SIGINT):
         super().__init__()
-        self.times, self.place = times, place
+        self.times, self.place, self.kind = times, place, kind
 
     def on_after_backward(self, trainer, pl_module):
         if trainer.global_step == self.place:
             for _ in range(self.times):
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), self.kind)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -46,3 +46,13 @@ def test_the_second_press_leaves_at_once(tmp_path):
         trainer(tmp_path, Keyboard(2)).fit(module(), RowsData())
     assert left.value.code == 1
     assert not (tmp_path / "checkpoints" / "last.ckpt").exists()
+
+
+@pytest.mark.parametrize(("kind", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 0)])
+def test_a_cluster_that_asks_is_left_in_the_same_way(kind, code, tmp_path, capfd):
+    with pytest.raises(SystemExit) as left:
+        trainer(tmp_path, Keyboard(1, kind=kind)).fit(module(), RowsData())
+    assert left.value.code == code
+    last = tmp_path / "checkpoints" / "last.ckpt"
+    assert f"stopped by a signal after 2 steps; {last} is written" in capfd.readouterr().out
+    assert torch.load(last, weights_only=True)["global_step"] == 2

@@ -63,7 +63,8 @@ def test_a_run_goes_on_over_broken_pictures_and_names_each_once(workers, tmp_pat
     data = ClockDataModule(
         "tiny:qwen2-vl", files, batch_size=3, generation_limit=0, max_bad_share=0.5, num_workers=workers
     )
-    made = SMMDModule(VisionLanguageBackbone("tiny:qwen2-vl"), None, 0.0, functools.partial(torch.optim.SGD, lr=0.01))
+    backbone, optimizer = VisionLanguageBackbone("tiny:qwen2-vl"), functools.partial(torch.optim.SGD, lr=0.01)
+    made = SMMDModule(backbone, None, 0.0, optimizer=optimizer)
     run = trainer(tmp_path, max_epochs=2, limit_val_batches=0)
     with caplog.at_level(logging.WARNING):
         run.fit(made, data)

@@ -1,6 +1,8 @@
 """Data files as people's tools write them: read as meant, or refused with file, row and column."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,9 @@ def clocks(folder: Path, name: str, content: bytes, kind=FileClocks):
         ("blank.jsonl", b"\n\n" + lines(ROW) + b"\n"),
         ("noend.csv", b"image,hour,minute\na.png,3,5"),
         ("array.json", json.dumps([ROW]).encode()),
+        ("index.csv", b",image,hour,minute\n0,a.png,3,5\n"),
+        ("comma.csv", b"image,hour,minute,\na.png,3,5,\n"),
+        ("blank.csv", b"\n\nimage,hour,minute\n\na.png,3,5\n"),
         ("tabs.tsv", b"image\thour\tminute\na.png\t3\t5\n"),
     ],
 )
@@ -56,6 +61,8 @@ def test_marks_line_ends_and_blank_lines_change_nothing(tmp_path, name, content)
         ("late.jsonl", lines(ROW) * 40_000 + b'{"image":"\xe9"}\n', "line 40001 is not UTF-8"),
         ("cut.jsonl", lines(ROW)[:-1] + b"\n\xc3", "line 2 is not UTF-8"),
         ("blank.jsonl", b"\n\n", "the file holds no rows"),
+        ("blank.csv", b"\n\n", "no line that names the columns"),
+        ("ragged.csv", b"image,hour,minute\na.png,3,5\na.png,3,5,7\n", "Expected 3 fields in line 3, saw 4"),
         ("head.csv", b"image,hour,minute\n", "no rows|cannot be read"),
         ("twice.csv", b"image,hour,hour,minute\na.png,3,4,5\n", "line 1 names 'hour' more than once"),
         ("semi.csv", b"image;hour;minute\na.png;3;5\n", "no column 'image', 'hour', 'minute'"),
@@ -127,6 +134,59 @@ def test_texts_that_are_none_name_their_cell(tmp_path):
     for index, column in ((1, "question"), (2, "answer")):
         with pytest.raises(BadSample, match=rf"m\.csv: row {index + 1}, column '{column}': '' is no text"):
             source.example(SampleKey(0, index))
+
+
+def test_an_answer_that_is_no_number_where_numbers_stand_is_a_bad_sample(tmp_path):
+    content = (
+        b'{"question": "a", "answer": 3.5}\n{"question": "b", "answer": NaN}\n{"question": "c", "answer": Infinity}\n'
+    )
+    source = clocks(tmp_path, "n.jsonl", content, FileMath)
+    assert source.example(SampleKey(0, 0)).answer == "3.5"
+    for index in (1, 2):
+        with pytest.raises(BadSample, match=rf"n\.jsonl: row {index + 1}, column 'answer': (nan|inf|None) is no"):
+            source.example(SampleKey(0, index))
+
+
+GROWTH = """
+import json, sys, threading, time
+from pathlib import Path
+from datamodules.reading import read_table
+
+def own():
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("RssAnon:")[1].split()[0])
+
+file, most = Path(sys.argv[1]), 0
+def watch():
+    global most
+    while True:
+        most = max(most, own())
+        time.sleep(0.01)
+
+before = own()
+threading.Thread(target=watch, daemon=True).start()
+table = read_table(file, cache_dir=str(file.parent / "cache"))
+table.row(len(table) - 1)
+print(json.dumps([len(table), (most - before) / file.stat().st_size]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["large.jsonl", "large.csv"])
+def test_a_large_file_is_never_whole_in_memory(tmp_path, name):
+    """600 MB, of which a small share is ever in memory; what holds for these holds for any size."""
+    row = json.dumps({"question": "q" * 1990}) + "\n" if name.endswith("jsonl") else "q" * 2000 + "\n"
+    with (tmp_path / name).open("w") as file:
+        file.write("" if name.endswith("jsonl") else "question\n")
+        for _ in range(300):
+            file.write(row * 1000)
+    done = subprocess.run(
+        [sys.executable, "-c", GROWTH, str(tmp_path / name)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    rows, share = json.loads(done.stdout.splitlines()[-1])
+    assert rows == 300_000
+    assert share < 0.5
 
 
 @pytest.mark.parametrize("name", ["big.jsonl", "big.csv"])

@@ -42,7 +42,7 @@ def module(**settings):
     torch.manual_seed(0)
     settings = {"numeric_loss": SMMDLoss(), "backbone": LanguageBackbone("tiny:llama"), **settings}
     optimizer = functools.partial(torch.optim.AdamW, lr=settings.pop("lr", 1e-3))
-    return SMMDModule(settings.pop("backbone"), settings.pop("numeric_loss"), 0.5, optimizer, **settings)
+    return SMMDModule(settings.pop("backbone"), settings.pop("numeric_loss"), 0.5, optimizer=optimizer, **settings)
 
 
 def trainer(folder, *callbacks, **settings):

@@ -144,6 +144,10 @@ def test_a_model_without_template_gets_a_plain_question(collator):
         batch = plain([clock(0, "42", 0, prompt="6 x 7?")])
         text, _ = labelled(batch, plain, 0)
         assert text.strip() == f"42{plain.tokenizer.eos_token}"
+        braces = Collator(made.processor, fallback_template="{x} {prompt} {}")([clock(0, "42", 0, prompt="{a}?")])
+        assert "{x} {a}? {} 42" in plain.tokenizer.decode(braces.inputs["input_ids"][0])
+        with pytest.raises(ValueError, match=r"fallback_template must hold \{prompt\}.*got 'Answer:'"):
+            Collator(made.processor, fallback_template="Answer:")
     finally:
         made.processor.chat_template = template
 

@@ -10,6 +10,7 @@ from PIL import Image
 
 from datamodules.collate import ANSWER_MARK, Collator
 from datamodules.plain_text import BREAK, PlainText
+from smmd_lightning.backbones.tiny import PRESETS
 from smmd_lightning.processors import load_processor
 from smmd_lightning.types import IGNORE_INDEX, NumericExample
 
@@ -78,6 +79,44 @@ def check(made, prompt, answer, images):
 @given(prompt=text, answer=text)
 def test_what_is_labelled_is_the_answer_for_any_text(collator, path, prompt, answer):
     check(collator(path), prompt, answer, images=1 if path in VISION else 0)
+
+
+row = st.tuples(text, text, st.integers(0, 2))
+system = st.one_of(st.none(), st.text("abc 12.,:\nü", min_size=1, max_size=20).filter(str.strip))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@few
+@given(rows=st.lists(row, min_size=1, max_size=3), system=system)
+def test_each_row_of_any_chat_has_its_own_answer_as_label(collator, name, rows, system):
+    """Random system messages, questions, answers and numbers of pictures, several rows a batch, every preset."""
+    plain = collator(f"tiny:{name}")
+    made = Collator(plain.processor, system_prompt=system)
+    examples = [
+        NumericExample(str(number), prompt, answer, (PICTURE,) * (count if made.takes_images else 0))
+        for number, (prompt, answer, count) in enumerate(rows)
+    ]
+    batch = made(examples)
+    token = made.tokenizer.convert_tokens_to_ids(getattr(made.processor, "image_token", None) or "<unk>")
+    one = plain([NumericExample("one", "a", "1", (PICTURE,))]) if made.takes_images else None
+    for number, (example, ids, labels) in enumerate(
+        zip(examples, batch.inputs["input_ids"], batch.labels, strict=True)
+    ):
+        alone = made([example])
+        length = int(batch.inputs["attention_mask"][number].sum())
+        assert ids[:length].tolist() == alone.inputs["input_ids"][0].tolist()
+        assert labels[:length].tolist() == alone.labels[0].tolist()
+        assert (labels[length:] == IGNORE_INDEX).all()
+        (places,) = (labels != IGNORE_INDEX).nonzero(as_tuple=True)
+        assert places.tolist() == list(range(int(places[0]), length))  # in one piece, up to the end
+        told = made.tokenizer.decode(labels[places[:-1]])
+        expected = PlainText.of(made.processor)(example.answer.strip())
+        assert unicodedata.normalize("NFC", told).strip() == unicodedata.normalize("NFC", expected).strip()
+        assert int(labels[places[-1]]) in batch.stop_ids
+        if one is not None:
+            per_image = int((one.inputs["input_ids"] == token).sum())
+            assert int((ids == token).sum()) == per_image * len(example.images)
+            assert not (labels == token).any()
 
 
 @pytest.mark.parametrize("path", VISION + TEXT)
