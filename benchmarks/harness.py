@@ -125,6 +125,7 @@ def run(
     parser.add_argument("--threads", type=int, default=2, help="torch's threads")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the result files")
     parser.add_argument("--name", default=name, help="name of the result files")
+    parser.add_argument("--only", type=int, nargs="+", help="numbers of the cases to run, from 0; all without it")
     parser.add_argument("--prefix", default="", help="command in front of each run's, such as one that waits for quiet")
     parser.add_argument("--child", nargs=2, metavar=("VARIANT", "CASE"), help=argparse.SUPPRESS)
     if options is not None:
@@ -139,7 +140,9 @@ def run(
     runs = arguments.runs or (1 if arguments.toy else 5)
     command = f"python -m benchmarks.{Path(sys.argv[0]).stem} {_told(sys.argv[1:])}".strip()
     finished = []
-    for case in cases(arguments):
+    for number, case in enumerate(cases(arguments)):
+        if arguments.only is not None and number not in arguments.only:
+            continue
         chosen = case.pop("variants", list(variants))
         finished.append(_compare(chosen, case, case.pop("runs", runs), arguments))
         if check is not None:

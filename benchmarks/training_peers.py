@@ -38,6 +38,7 @@ def data(case: Case) -> Any:
     from datamodules import ClockDataModule, DrawnClocks, DrawnWordProblems, MathFiles, TextMathDataModule
 
     common: dict[str, Any] = {"batch_size": case["batch"], "limit": case["batch"] * case["steps"]}
+    common["pack"] = case.get("pack", False)
     if case["method"] == "clocks":
         return ClockDataModule(case["model"], DrawnClocks(style="plain", image_size=64), **common)
     files = MathFiles(f"{case['gsm8k']}/train.jsonl", fractions=(0.9, 0.1, 0.0)) if case["gsm8k"] else None

@@ -23,11 +23,12 @@ def measured(variants, case):
 def test_all_trainers_begin_with_the_same_cross_entropy(method):
     pytest.importorskip("trl", reason="TRL is not installed")
     (case,) = training.cases(argparse.Namespace(**{**vars(TOY), "method": method}))
-    found = measured(training.VARIANTS, case)
-    for name in training.VARIANTS:
+    chosen = case.pop("variants")
+    found = measured({name: training.VARIANTS[name] for name in chosen}, case)
+    for name in chosen:
         assert training.difference(found[name], found["ours"]) < 1e-5
     training.check(found)
-    assert training.render([found]).count(method) == 3
+    assert training.render([found]).count(method) == len(chosen) >= 3
 
 
 def test_all_ways_to_batch_give_one_gradient():
