@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "distributed"))
 
 import sums
 import torch
-from test_killed_runs import assert_same_end
+from ends import assert_same_end
 
 import smmd_lightning.callbacks
 from smmd_lightning.cli import main
@@ -130,7 +130,7 @@ def trial(folder, alone, points, dice):
     code, _ = attempt(folder, command, None)
     assert code == 0, (done, (folder / "log.txt").read_text()[-3000:])
     assert_same_end(folder, alone, 1)
-    left = [file.name for file in (folder / "run" / "checkpoints").iterdir() if file.suffix not in (".ckpt", ".tmp")]
+    left = [file.name for file in (folder / "run" / "checkpoints").iterdir() if file.suffix != ".ckpt"]
     assert not left, left
     return done
 

@@ -1,11 +1,12 @@
 """Training and evaluation on two processes, against plain torch in one."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from sums import Gradients, Mixed, SumsData, assert_near, module, scenario, trainer
+from sums import Gradients, Mixed, Sums, SumsData, assert_near, module, scenario, trainer, whole
 
 from smmd_lightning import sharded
 from smmd_lightning.backbones import LoRA
@@ -99,6 +100,40 @@ def frozen_parts_adapters_and_recomputation_train_as_in_one_process(folder):
                 assert_near(found, expected, 3e-5)
             for parameter in made.parameters():
                 assert parameter.requires_grad or parameter.grad is None
+
+
+class Words(Sums):
+    """The first sample has no number in its answer, so neither has the first process of two."""
+
+    def example(self, key):
+        made = super().example(key)
+        return replace(made, answer="Yes.") if key.index == 0 else made
+
+
+class WordsData(SumsData):
+    def source(self, split):
+        return Words(self.sizes[split])
+
+    def _loader(self, split, **settings):
+        loader = super()._loader(split, **settings)
+        loader._sampler.shuffle = False
+        return loader
+
+
+@scenario
+def a_process_without_numbers_or_without_any_label_trains_along(folder):
+    """Of one sample, the second process gets a row that only fills up; of two, the first gets words alone."""
+    for data, size in ((SumsData, 1), (WordsData, 1), (WordsData, 2)):
+        expected = of_one_batch(module(), data(train_size=size, batch_size=size))
+        for name, strategy in STRATEGIES.items():
+            made = module()
+            given = data(train_size=size, batch_size=1)
+            found = of_two_processes(made, given, strategy(), default_root_dir=folder)
+            if name == "fsdp1":
+                torch.testing.assert_close(norm_of_pieces(found), norm(expected), rtol=1e-5, atol=0)
+            else:
+                assert_near(found, expected)
+            assert all(bool(torch.isfinite(whole(value)).all()) for value in made.parameters())
 
 
 @scenario
@@ -203,6 +238,12 @@ def answers_of_unequal_length_on_unequal_shards(folder):
             assert rows[index]["raw"] == texts[index].strip(), name
         for index in (0, 1, 4):
             assert len(alone.tokenizer.encode(rows[index]["raw"], add_special_tokens=False)) <= 1
+        told = ResultsWriter("told.jsonl", report=False)
+        trainer(strategy=strategy(), callbacks=[told], **settings).predict(
+            module(max_new_tokens=12), EarlyStop(eval_batch_size=2), return_predictions=False
+        )
+        dist.barrier()
+        assert (place / "told.jsonl").read_text() == (place / "predictions.jsonl").read_text()
         made = module(max_new_tokens=12)
         engine = trainer(strategy=strategy(), callbacks=[ResultsWriter()], **settings)
         found = engine.validate(made, SumsData(eval_batch_size=2), verbose=False)
