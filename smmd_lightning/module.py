@@ -27,6 +27,7 @@ from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.objective import NumericObjective, StepCounts
 from smmd_lightning.processors import load_processor
 from smmd_lightning.resume import draw_anew, settle_counters
+from smmd_lightning.schedules import WarmUpAndDecay
 from smmd_lightning.settings import describe
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, LossOutput, VocabularyOptions
@@ -48,6 +49,7 @@ class SMMDModule(LightningModule):
         watch: The metric of generated answers shown in the progress bar, without `val/`.
         save_trained_only: Whether checkpoints leave out the weights that are frozen.
         save_distributions: Whether predictions also tell expected value and spread of each number.
+        weight_schedule: Shares of `loss_weight` over the optimizer steps of the training. None: all of it, always.
 
     Raises:
         ValueError: A setting is out of its range.
@@ -65,12 +67,14 @@ class SMMDModule(LightningModule):
         watch: str = "exact_match",
         save_trained_only: bool = False,
         save_distributions: bool = False,
+        weight_schedule: WarmUpAndDecay | None = None,
     ) -> None:
         super().__init__()
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
         self.backbone = backbone
         self.objective = NumericObjective(numeric_loss, loss_weight)
+        self.weight_schedule = weight_schedule
         self.optimizer = optimizer
         self.lr_scheduler = lr_scheduler
         self.vocabulary = vocabulary
@@ -134,12 +138,18 @@ class SMMDModule(LightningModule):
         if window.counts is None:
             window.open(self._step_counts(batch))
         draw_anew(self._seed, self.global_step, window.micro_batches, self.global_rank)
-        output = self.objective(self.backbone, batch.inputs, batch.labels, window.counts)
+        share = self._weight_share()
+        output = self.objective(self.backbone, batch.inputs, batch.labels, window.counts, share)
         window.add(output)
         if batch.window_end:
-            self._log_step(window)
+            self._log_step(window, share)
             window.close()
         return output.loss
+
+    def _weight_share(self) -> float:
+        if self.weight_schedule is None:
+            return 1.0
+        return self.weight_schedule.factor(self.global_step, int(self.trainer.estimated_stepping_batches))
 
     def _step_counts(self, batch: Batch) -> StepCounts | None:
         """Counts what the optimizer step divides by, over the window and all processes."""
@@ -152,17 +162,19 @@ class SMMDModule(LightningModule):
         supervised, numeric = (total / divided).tolist()
         return StepCounts(supervised, numeric)
 
-    def _log_step(self, window: _Window) -> None:
+    def _log_step(self, window: _Window, share: float) -> None:
         self._without_numbers += int(window.numeric == 0)
         ce = window.ce_sum / max(window.supervised, 1)
         numeric = window.numeric_sum / max(window.numeric, 1)
         values = {
-            "train/loss": ce + self.objective.loss_weight * numeric,
+            "train/loss": ce + share * self.objective.loss_weight * numeric,
             "train/ce": ce,
             "train/numeric": numeric,
             "train/numeric_share": window.numeric / max(window.supervised, 1),
             "train/steps_without_numbers": float(self._without_numbers),
         }
+        if self.weight_schedule is not None:
+            values["train/loss_weight"] = share * self.objective.loss_weight
         self.log_dict(values, on_step=True, on_epoch=False, batch_size=1)
 
     # -- evaluation -----------------------------------------------------------------------------------------------
@@ -295,6 +307,7 @@ class SMMDModule(LightningModule):
                 "backbone": describe(self.backbone),
                 "numeric_loss": describe(numeric_loss),
                 "loss_weight": self.objective.loss_weight,
+                "weight_schedule": None if self.weight_schedule is None else asdict(self.weight_schedule),
                 "optimizer": describe(self.optimizer),
                 "lr_scheduler": describe(self.lr_scheduler),
                 "vocabulary": asdict(self.vocabulary),

@@ -83,7 +83,12 @@ class NumericObjective(nn.Module):
         return torch.stack([targets_S.new_tensor(targets_S.numel()), numeric]).double()
 
     def forward(
-        self, backbone: Forward, inputs: dict[str, Tensor], labels_BT: Tensor, counts: StepCounts | None = None
+        self,
+        backbone: Forward,
+        inputs: dict[str, Tensor],
+        labels_BT: Tensor,
+        counts: StepCounts | None = None,
+        share: float = 1.0,
     ) -> LossOutput:
         """Computes the loss of one micro-batch.
 
@@ -92,6 +97,7 @@ class NumericObjective(nn.Module):
             inputs: Keyword arguments of the model.
             labels_BT: (B, T) labels aligned with `input_ids`; they are shifted once, here and in the backbone alike.
             counts: What to divide by. None: this micro-batch's own counts.
+            share: How much of `loss_weight` counts now, where it follows a schedule.
 
         Returns:
             The loss and its parts; metrics `ce`, `numeric` are means over this micro-batch's own positions, `ce_sum`
@@ -111,10 +117,8 @@ class NumericObjective(nn.Module):
             numeric_sum = self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
         per = counts or StepCounts(supervised, numeric)
         loss = ce_sum / max(per.supervised, 1e-9) if supervised else ce_sum
-        if numeric and self.loss_weight:
-            loss = loss + self.loss_weight * numeric_sum / max(per.numeric, 1e-9)
-        else:
-            loss = loss + 0.0 * numeric_sum
+        weight = share * self.loss_weight / max(per.numeric, 1e-9) if numeric else 0.0
+        loss = loss + weight * numeric_sum
         metrics = {
             "ce_sum": ce_sum.detach(),
             "numeric_sum": numeric_sum.detach(),

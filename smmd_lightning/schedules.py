@@ -1,16 +1,71 @@
-"""Learning-rate schedule for runs whose length the trainer knows."""
+"""Schedules of the learning rate and of the numeric loss's weight, for runs whose length the trainer knows.
+
+One real example, a numeric loss that comes in over 100 steps and leaves over the last half of the run::
+
+    model:
+      loss_weight: 0.3
+      weight_schedule: {warmup_steps: 100, decay: linear, decay_share: 0.5}
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+Decay = Literal["linear", "cosine", "constant"]
+
+
+@dataclass(frozen=True)
+class WarmUpAndDecay:
+    """Linear warm-up, then decay to `floor` over the rest of the run, as a share of the full value.
+
+    Attributes:
+        warmup_steps: Optimizer steps until the full value.
+        decay: Shape of the way down; `constant` stays up.
+        decay_share: Over which last share of the steps after warm-up it goes down; before, it stays up.
+        floor: Where the decay ends, as a share of the full value.
+
+    Raises:
+        ValueError: A setting is out of its range.
+    """
+
+    warmup_steps: int = 0
+    decay: Decay = "cosine"
+    decay_share: float = 1.0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.warmup_steps < 0:
+            raise ValueError(f"warmup_steps must be at least 0, got {self.warmup_steps}.")
+        if not 0 <= self.floor <= 1:
+            raise ValueError(f"floor must lie between 0 and 1, got {self.floor}.")
+        if not 0 < self.decay_share <= 1:
+            raise ValueError(f"decay_share must be above 0 and at most 1, got {self.decay_share}.")
+        if self.decay not in ("linear", "cosine", "constant"):
+            raise ValueError(f"decay must be linear, cosine or constant, got {self.decay!r}.")
+
+    def factor(self, step: int, total_steps: int | None) -> float:
+        """Returns the share of the full value at optimizer step `step` (0-based) of `total_steps` (None: unknown).
+
+        >>> [WarmUpAndDecay(1, "linear").factor(step, 5) for step in range(6)]
+        [0.5, 1.0, 0.75, 0.5, 0.25, 0.0]
+        """
+        if step < self.warmup_steps:
+            return (step + 1) / (self.warmup_steps + 1)
+        if self.decay == "constant" or total_steps is None:
+            return 1.0
+        passed = min(1.0, (step - self.warmup_steps) / max(1, total_steps - self.warmup_steps))
+        done = max(0.0, (passed - (1 - self.decay_share)) / self.decay_share)
+        left = 1 - done if self.decay == "linear" else 0.5 * (1 + math.cos(math.pi * done))
+        return self.floor + (1 - self.floor) * left
+
 
 class WarmupDecay(LambdaLR):
-    """Linear warm-up, then decay to `floor` times the base rate over the rest of the run.
+    """The same for the learning rate.
 
     Args:
         optimizer: The optimizer.
@@ -28,33 +83,18 @@ class WarmupDecay(LambdaLR):
         self,
         optimizer: Optimizer,
         warmup_steps: int = 0,
-        decay: Literal["linear", "cosine", "constant"] = "cosine",
+        decay: Decay = "cosine",
         decay_share: float = 1.0,
         floor: float = 0.0,
         total_steps: int | None = None,
     ) -> None:
-        if warmup_steps < 0:
-            raise ValueError(f"warmup_steps must be at least 0, got {warmup_steps}.")
-        if not 0 <= floor <= 1:
-            raise ValueError(f"floor must lie between 0 and 1, got {floor}.")
-        if not 0 < decay_share <= 1:
-            raise ValueError(f"decay_share must be above 0 and at most 1, got {decay_share}.")
-        if decay not in ("linear", "cosine", "constant"):
-            raise ValueError(f"decay must be linear, cosine or constant, got {decay!r}.")
-        self.warmup_steps = warmup_steps
-        self.decay = decay
-        self.decay_share = decay_share
-        self.floor = floor
+        # Plain settings, since a schedule's state is kept in checkpoints.
+        self.warmup_steps, self.decay, self.decay_share, self.floor = warmup_steps, decay, decay_share, floor
         self.total_steps = total_steps
+        WarmUpAndDecay(warmup_steps, decay, decay_share, floor)  # raises
         super().__init__(optimizer, self.factor)
 
     def factor(self, step: int) -> float:
         """Returns the share of the full rate at optimizer step `step` (0-based)."""
-        if step < self.warmup_steps:
-            return (step + 1) / (self.warmup_steps + 1)
-        if self.decay == "constant" or self.total_steps is None:
-            return 1.0
-        passed = min(1.0, (step - self.warmup_steps) / max(1, self.total_steps - self.warmup_steps))
-        done = max(0.0, (passed - (1 - self.decay_share)) / self.decay_share)
-        left = 1 - done if self.decay == "linear" else 0.5 * (1 + math.cos(math.pi * done))
-        return self.floor + (1 - self.floor) * left
+        shape = WarmUpAndDecay(self.warmup_steps, self.decay, self.decay_share, self.floor)
+        return shape.factor(step, self.total_steps)

@@ -20,11 +20,12 @@ ALLOWED = {
     "smmd_lightning.backbones": {"types", "processors"},
     "smmd_lightning.objective": {"types", "numbers", "losses"},
     "smmd_lightning.module": {
-        "types", "numbers", "losses", "objective", "distributions", "metrics", "processors", "resume", "settings",
-        "strategies", "backbones.base",
+        "types", "numbers", "losses", "objective", "distributions", "metrics", "processors", "resume", "schedules",
+        "settings", "strategies", "backbones.base",
     },
     "smmd_lightning.checks": {"numbers", "processors", "strategies", "backbones.loading"},
     "smmd_lightning.secrets": set(),
+    "smmd_lightning.schedules": set(),
     "datamodules": {"types", "answers", "processors"},
 }  # fmt: skip
 

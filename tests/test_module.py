@@ -10,7 +10,7 @@ from lightning.pytorch.callbacks import Callback
 from datamodules import ClockDataModule, DrawnClocks
 from smmd_lightning import SMMDLoss, SMMDModule
 from smmd_lightning.backbones import LoRA, VisionLanguageBackbone
-from smmd_lightning.schedules import WarmupDecay
+from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
 
 QUIET = {
     "accelerator": "cpu",
@@ -61,6 +61,23 @@ def test_checkpoints_of_trained_weights_only_hold_no_more_and_load(tmp_path, bac
     loaded = SMMDModule.load_from_checkpoint(tmp_path / "a.ckpt")
     for name, value in made.state_dict().items():
         torch.testing.assert_close(loaded.state_dict()[name], value)
+
+
+def test_the_weight_of_the_numeric_loss_follows_its_schedule(tmp_path):
+    made = module(weight_schedule=WarmUpAndDecay(warmup_steps=1, decay="linear"))
+    seen = []
+
+    class Listener(Callback):
+        def on_train_batch_end(self, trainer, *_):
+            found = {name: trainer.callback_metrics[f"train/{name}"].item() for name in ("loss_weight", "loss", "ce")}
+            seen.append((found["loss_weight"], found["loss"] - found["ce"]))
+
+    trainer = fit(tmp_path, made, callbacks=[Listener()], max_epochs=2)
+    assert [weight for weight, _ in seen] == pytest.approx([0.25, 0.5, 1 / 3, 1 / 6])
+    numeric = trainer.callback_metrics["train/numeric"].item()
+    assert seen[-1][1] == pytest.approx(numeric / 6, rel=1e-4)
+    trainer.save_checkpoint(tmp_path / "a.ckpt")
+    assert SMMDModule.load_from_checkpoint(tmp_path / "a.ckpt").weight_schedule == made.weight_schedule
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused_with_the_names(tmp_path):

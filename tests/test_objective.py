@@ -52,6 +52,14 @@ def gradient(backbone):
     return torch.cat([parameter.grad.flatten() for parameter in backbone.parameters()])
 
 
+def test_a_share_of_the_weight_is_that_weight():
+    backbone, (inputs, labels) = ToyBackbone(), rows(3)
+    scheduled = objective(weight=0.8)(backbone, inputs, labels, share=0.25)
+    torch.testing.assert_close(scheduled.loss, objective(weight=0.2)(backbone, inputs, labels).loss)
+    nothing = objective(weight=0.8)(backbone, inputs, labels, share=0.0)
+    torch.testing.assert_close(nothing.loss, nothing.metrics["ce"])
+
+
 def test_equals_the_loss_written_over_all_logits():
     backbone, (inputs, labels) = ToyBackbone(), rows(5, answers=[4, 1, 8, 2, 5])
     output = objective()(backbone, inputs, labels)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from smmd_lightning.schedules import WarmupDecay
+from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
 
 
 def rates(steps, **settings):
@@ -46,3 +46,8 @@ def test_constant_stays_up():
 def test_impossible_settings_are_named(settings, message):
     with pytest.raises(ValueError, match=message):
         rates(1, **settings)
+
+
+def test_without_a_known_end_nothing_decays():
+    shape = WarmUpAndDecay(warmup_steps=2, decay="cosine")
+    assert [shape.factor(step, None) for step in (0, 1, 2, 99)] == pytest.approx([1 / 3, 2 / 3, 1, 1])
