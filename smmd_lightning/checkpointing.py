@@ -67,6 +67,8 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 def write_whole(path: Path, write: Callable[[Any], None]) -> None:
     """Writes a file so that at any moment either the old or the whole new one is there.
 
+    Drafts that killed processes left in the folder are removed first: one process at a time writes there.
+
     Args:
         path: The file.
         write: Called with a file opened for writing bytes.
@@ -77,6 +79,8 @@ def write_whole(path: Path, write: Callable[[Any], None]) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(".*.ckpt.*.tmp"):  # each as large as a checkpoint
+            left.unlink(missing_ok=True)
         with draft.open("wb") as file:
             write(file)
             file.flush()

@@ -1,4 +1,6 @@
 import os
+import resource
+import signal
 
 import pytest
 import torch
@@ -54,5 +56,50 @@ def test_a_failed_write_keeps_the_earlier_file(tmp_path):
         RuntimeError, match=r"last.ckpt could not be written: .*No space left.*earlier file is untouched"
     ):
         write_whole(path, full)
+    assert torch.load(path, weights_only=True)["global_step"] == 3
+    assert os.listdir(tmp_path) == ["last.ckpt"]
+
+
+def test_what_killed_writers_left_is_removed(tmp_path):
+    """Each is as large as a checkpoint; many kills would fill the disk."""
+    for name in (".last.ckpt.7.tmp", ".best.ckpt.8.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    save(tmp_path, "last.ckpt", 3)
+    assert os.listdir(tmp_path) == ["last.ckpt"]
+
+
+def test_a_folder_that_takes_nothing_keeps_what_it_holds(tmp_path, monkeypatch):
+    path = save(tmp_path, "last.ckpt", 3)
+
+    def read_only(self, mode="r", *rest, **named):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.open", read_only)
+    with pytest.raises(
+        RuntimeError, match=r"last.ckpt could not be written: .*Read-only.*earlier file is untouched.*run_dir"
+    ):
+        save(tmp_path, "last.ckpt", 4)
+    monkeypatch.undo()
+    assert torch.load(path, weights_only=True)["global_step"] == 3
+
+
+@pytest.mark.parametrize("room", [0, 1000, 60_000])
+def test_a_disk_that_is_full_at_any_byte_keeps_the_earlier_file(tmp_path, room):
+    """A real limit of the kernel, in a fork: torch writes what it can."""
+    path = save(tmp_path, "last.ckpt", 3)
+    told, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write itself fails instead
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+        try:
+            AtomicCheckpointIO().save_checkpoint({"global_step": 4, "weights": torch.zeros(100_000)}, path)
+        except RuntimeError as error:
+            os.write(tell, str(error).encode())
+        os._exit(0)
+    os.close(tell)
+    assert os.waitpid(child, 0)[1] == 0
+    with os.fdopen(told) as message:
+        assert "last.ckpt could not be written" in message.read()
     assert torch.load(path, weights_only=True)["global_step"] == 3
     assert os.listdir(tmp_path) == ["last.ckpt"]
