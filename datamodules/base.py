@@ -104,6 +104,7 @@ class NumericDataModule(LightningDataModule):
         self.trust_remote_code = trust_remote_code
         self._collator: Collator | None = None
         self._sources: dict[str, Source] = {}
+        self._named: set[str] = set()
         self._train_loader: NumericLoader | None = None
         self._position: dict[str, Any] = {}
 
@@ -256,4 +257,5 @@ class NumericDataModule(LightningDataModule):
             num_workers=self.num_workers,
             pin_memory=self.pin_memory,
             max_bad_share=self.max_bad_share,
+            named=self._named,
         )

@@ -74,7 +74,9 @@ class Collator:
         self.system_prompt = system_prompt
         self.template_options = template_options or {}
         if "{prompt}" not in fallback_template:
-            raise ValueError(f"fallback_template must hold {{prompt}}, where the question goes; got {fallback_template!r}.")
+            raise ValueError(
+                f"fallback_template must hold {{prompt}}, where the question goes; got {fallback_template!r}."
+            )
         self.fallback_template = fallback_template
         self.has_template = getattr(processor, "chat_template", None) is not None
         self.takes_images = hasattr(processor, "image_processor")

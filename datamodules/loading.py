@@ -102,6 +102,7 @@ class NumericLoader:
         num_workers: Worker processes.
         pin_memory: Whether batches are put into page-locked memory.
         max_bad_share: The run stops when more than this share of the samples seen could not be used.
+        named: What has been said about bad samples already; loaders of the same data share it. None: nothing.
 
     Raises:
         RuntimeError: While iterating, when the share of bad samples is above `max_bad_share`.
@@ -116,6 +117,7 @@ class NumericLoader:
         num_workers: int = 0,
         pin_memory: bool = False,
         max_bad_share: float = 0.05,
+        named: set[str] | None = None,
     ) -> None:
         self._sampler = sampler
         self.window = window
@@ -124,6 +126,7 @@ class NumericLoader:
         self._position = 0
         self._seen = 0
         self._bad: dict[str, int] = {}
+        self._named = set() if named is None else named
         self._loader = DataLoader(
             builder,
             batch_size=None,
@@ -175,7 +178,8 @@ class NumericLoader:
     def _account(self, batch: Batch) -> None:
         self._seen += len(batch)
         for reason in batch.skipped:
-            if reason not in self._bad:
+            if reason not in self._named:
+                self._named.add(reason)
                 log.warning("Sample skipped: %s", reason)
             self._bad[reason] = self._bad.get(reason, 0) + 1
         bad = sum(self._bad.values())

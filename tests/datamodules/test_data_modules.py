@@ -84,6 +84,11 @@ def test_an_unreadable_clock_is_skipped_and_named(tmp_path, caplog):
     batch = check(module)
     assert "04:05" not in [example.answer for example in batch.examples]
     assert "3.png" in caplog.text
+    both = ClockFiles(path, val=path, cache_dir=str(tmp_path / "cache"))
+    caplog.clear()
+    for loader in ClockDataModule(VISION, both, batch_size=12, max_bad_share=0.2).val_dataloader():
+        assert sum(batch.counted.count(True) for batch in loader) == 11
+    assert caplog.text.count("3.png") == caplog.text.count("Sample skipped") == 1  # one file, though two loaders saw it
 
 
 def test_limit_and_seed_reach_the_samples():
