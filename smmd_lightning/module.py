@@ -26,7 +26,7 @@ from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.objective import NumericObjective, StepCounts
 from smmd_lightning.processors import load_processor
-from smmd_lightning.resume import draw_anew, settle_counters
+from smmd_lightning.resume import begin_next_epoch, draw_anew, settle_counters
 from smmd_lightning.schedules import WarmUpAndDecay
 from smmd_lightning.settings import describe
 from smmd_lightning.strategies import ShardedStrategy
@@ -130,6 +130,7 @@ class SMMDModule(LightningModule):
     def on_train_start(self) -> None:
         """Notes the run's seed, from which every micro-batch draws anew."""
         self._seed = torch.initial_seed()
+        begin_next_epoch(self.trainer)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Returns the loss of one micro-batch, normalised over its optimizer step."""

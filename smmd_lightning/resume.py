@@ -36,6 +36,20 @@ def draw_anew(seed: int, *place: int) -> None:
     torch.manual_seed(int(mixed >> np.uint64(1)))
 
 
+def begin_next_epoch(trainer: Trainer) -> None:
+    """Lets the first epoch after resuming count, where the checkpoint was written at an epoch's end.
+
+    Lightning counts the epoch that ended, but goes on taking the next one for a continued one, so it is never counted
+    as begun: a checkpoint of it would bring one epoch too many.
+
+    Args:
+        trainer: The trainer, when training starts.
+    """
+    loop = trainer.fit_loop
+    if loop.restarted_mid_epoch and trainer.current_epoch == loop.epoch_progress.current.ready:
+        loop.reset_restart_stage()
+
+
 def validation_is_due(trainer: Trainer) -> bool:
     """Returns whether validation follows the micro-batch that has just been trained on."""
     loop = trainer.fit_loop
