@@ -149,10 +149,10 @@ LONG += [
 
 @pytest.mark.parametrize("piece", LONG)
 def test_long_texts_take_linear_time(piece):
-    text = piece * (50_000 // len(piece))
+    text = piece * (200_000 // len(piece))
     began = time.process_time()
     parse_number(text), parse_time(text), parse_quantity(text), answer_text(text), same_text(text, text)
-    assert time.process_time() - began < 1.5  # about 0.3 s; a quadratic pattern would take ten and more
+    assert time.process_time() - began < 6  # about 1 s; a quadratic pattern would take minutes
 
 
 def test_a_number_after_a_megabyte_is_still_found():
