@@ -8,19 +8,18 @@ Shape legend: B rows, T positions, S supervised positions of an accumulation win
 
 from __future__ import annotations
 
-import logging
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
-from lightning.pytorch.core.mixins.hparams_mixin import _given_hyperparameters
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.base import Backbone
 from smmd_lightning.distributions import NumericRecorder
+from smmd_lightning.loss_sums import LossSums, Window
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.numbers import NumericVocabulary
@@ -28,11 +27,10 @@ from smmd_lightning.objective import NumericObjective, StepCounts
 from smmd_lightning.processors import load_processor
 from smmd_lightning.resume import begin_next_epoch, draw_anew, settle_counters
 from smmd_lightning.schedules import WarmUpAndDecay
-from smmd_lightning.settings import describe
+from smmd_lightning.settings import keep_settings
 from smmd_lightning.strategies import ShardedStrategy
-from smmd_lightning.types import Batch, LossOutput, VocabularyOptions
-
-log = logging.getLogger(__name__)
+from smmd_lightning.types import Batch, VocabularyOptions
+from smmd_lightning.weight_names import compare_names, trained_names
 
 
 class SMMDModule(LightningModule):
@@ -83,10 +81,10 @@ class SMMDModule(LightningModule):
         self.save_trained_only = save_trained_only
         self.save_distributions = save_distributions
         self.metrics = MetricsByTask()
-        self._window = _Window()
-        self._eval_sums: Tensor | None = None
+        self._window = Window()
+        self._eval_sums = LossSums()
         self._without_numbers = 0
-        self._keep_settings(numeric_loss)
+        keep_settings(self, numeric_loss)
 
     # -- set-up ---------------------------------------------------------------------------------------------------
 
@@ -144,7 +142,7 @@ class SMMDModule(LightningModule):
         window.add(output)
         if batch.window_end:
             self._log_step(window, share)
-            window.close()
+            window.open(None)
         return output.loss
 
     def _weight_share(self) -> float:
@@ -163,45 +161,34 @@ class SMMDModule(LightningModule):
         supervised, numeric = (total / divided).tolist()
         return StepCounts(supervised, numeric)
 
-    def _log_step(self, window: _Window, share: float) -> None:
-        self._without_numbers += int(window.numeric == 0)
-        ce = window.ce_sum / max(window.supervised, 1)
-        numeric = window.numeric_sum / max(window.numeric, 1)
-        values = {
-            "train/loss": ce + share * self.objective.loss_weight * numeric,
-            "train/ce": ce,
-            "train/numeric": numeric,
-            "train/numeric_share": window.numeric / max(window.supervised, 1),
-            "train/steps_without_numbers": float(self._without_numbers),
-        }
+    def _log_step(self, window: Window, share: float) -> None:
+        self._without_numbers += int(window.sums.numeric == 0)
+        weight = share * self.objective.loss_weight
+        values = {f"train/{name}": value for name, value in window.sums.means(weight).items()}
+        values["train/numeric_share"] = window.sums.numeric / max(window.sums.supervised, 1)
+        values["train/steps_without_numbers"] = float(self._without_numbers)
         if self.weight_schedule is not None:
-            values["train/loss_weight"] = share * self.objective.loss_weight
+            values["train/loss_weight"] = weight
         self.log_dict(values, on_step=True, on_epoch=False, batch_size=1)
 
     # -- evaluation -----------------------------------------------------------------------------------------------
 
     def on_validation_epoch_start(self) -> None:
         """Forgets the sums of the last validation."""
-        self._eval_sums = torch.zeros(4, dtype=torch.float64, device=self.device)
+        self._eval_sums = LossSums()
         self.metrics.reset()
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
         """Adds a batch to the sums (with labels), or to the metrics (without), and returns the rows of its answers."""
         if batch.labels is None:
             return self._answer(batch)
-        output = self.objective(self.backbone, batch.inputs, batch.labels)
-        sums = torch.stack([output.metrics["ce_sum"], output.metrics["numeric_sum"]]).double()
-        assert self._eval_sums is not None
-        self._eval_sums += torch.cat([sums, sums.new_tensor([output.supervised, output.numeric])])
+        self._eval_sums.add(self.objective(self.backbone, batch.inputs, batch.labels))
         return None
 
     def on_validation_epoch_end(self) -> None:
         """Logs the means over the whole split, over all processes."""
-        assert self._eval_sums is not None
-        total = self.trainer.strategy.reduce(self._eval_sums, reduce_op="sum")
-        ce_sum, numeric_sum, supervised, numeric_count = total.tolist()
-        ce, numeric = ce_sum / max(supervised, 1), numeric_sum / max(numeric_count, 1)
-        losses = {"val/ce": ce, "val/numeric": numeric, "val/loss": ce + self.objective.loss_weight * numeric}
+        sums = self._eval_sums.reduce(self.trainer.strategy, self.device)
+        losses = {f"val/{name}": value for name, value in sums.means(self.objective.loss_weight).items()}
         self.log_dict(losses, rank_zero_only=False)
         self._log_metrics("val")
 
@@ -249,7 +236,7 @@ class SMMDModule(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Leaves frozen weights out where `save_trained_only` says so, and makes resuming exact."""
         if self.save_trained_only:
-            trained = self._trained_names()
+            trained = trained_names(self)
             checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["steps_without_numbers"] = self._without_numbers
         settle_counters(self.trainer, checkpoint)
@@ -275,80 +262,14 @@ class SMMDModule(LightningModule):
         Raises:
             RuntimeError: Lists the names that are missing and those that the model does not know.
         """
-        missing = own - found
-        if self.save_trained_only:
-            missing &= self._trained_names()
-        unknown = found - own
-        if missing or unknown:
-            raise RuntimeError(
-                "The checkpoint does not fit the model.\n"
-                f"  missing in the checkpoint ({len(missing)}): {sorted(missing)[:20]}\n"
-                f"  unknown to the model ({len(unknown)}): {sorted(unknown)[:20]}\n"
-                "Use the backbone, adapter and freeze settings that the checkpoint was written with."
-            )
+        compare_names(found, own, optional=self._frozen_names(own))
 
-    def _trained_names(self) -> set[str]:
-        """Names of trained parameters, without what FSDP1 puts between their parts."""
-        trained = (name for name, parameter in self.named_parameters() if parameter.requires_grad)
-        return {name.replace("_fsdp_wrapped_module.", "") for name in trained}
+    def _frozen_names(self, own: set[str]) -> set[str]:
+        """Names that this module's checkpoints leave out."""
+        return own - trained_names(self) if self.save_trained_only else set()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
         self._without_numbers = checkpoint.get("steps_without_numbers", 0)
         if not self.hparams:
             self.save_hyperparameters(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), logger=False)
-
-    def _keep_settings(self, numeric_loss: NumericLoss | None) -> None:
-        """Keeps plain settings for checkpoints: LightningCLI's own config, or the same made of the objects given."""
-        if _given_hyperparameters.get() is not None:  # built by LightningCLI
-            self.save_hyperparameters(logger=False)
-            return
-        try:
-            settings = {
-                "backbone": describe(self.backbone),
-                "numeric_loss": describe(numeric_loss),
-                "loss_weight": self.objective.loss_weight,
-                "weight_schedule": None if self.weight_schedule is None else asdict(self.weight_schedule),
-                "optimizer": describe(self.optimizer),
-                "lr_scheduler": describe(self.lr_scheduler),
-                "vocabulary": asdict(self.vocabulary),
-                "max_new_tokens": self.max_new_tokens,
-                "watch": self.watch,
-                "save_trained_only": self.save_trained_only,
-                "save_distributions": self.save_distributions,
-                "_instantiator": "lightning.pytorch.cli.instantiate_module",
-            }
-        except ValueError as error:  # also while a checkpoint is being loaded, which brings its settings itself
-            log.info("Checkpoints will hold no settings: %s", error)
-        else:
-            self.save_hyperparameters(settings, logger=False)
-
-
-class _Window:
-    """Running sums of the open accumulation window on this process."""
-
-    counts: StepCounts | None
-    ce_sum: Tensor | float
-    numeric_sum: Tensor | float
-    supervised: int
-    numeric: int
-    micro_batches: int
-
-    def __init__(self) -> None:
-        self.close()
-
-    def open(self, counts: StepCounts | None) -> None:
-        self.close()
-        self.counts = counts
-
-    def add(self, output: LossOutput) -> None:
-        self.ce_sum = self.ce_sum + output.metrics["ce_sum"]
-        self.numeric_sum = self.numeric_sum + output.metrics["numeric_sum"]
-        self.supervised += output.supervised
-        self.numeric += output.numeric
-        self.micro_batches += 1
-
-    def close(self) -> None:
-        self.counts = None
-        self.ce_sum = self.numeric_sum = 0.0
-        self.supervised = self.numeric = self.micro_batches = 0

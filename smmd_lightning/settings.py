@@ -11,9 +11,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from dataclasses import asdict, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from smmd_lightning.losses import NumericLoss
+    from smmd_lightning.module import SMMDModule
+
+log = logging.getLogger(__name__)
 
 
 def describe(value: Any) -> Any:
@@ -44,6 +51,39 @@ def describe(value: Any) -> Any:
             + ". Use a class, functools.partial of a class, or an object that keeps its arguments as attributes."
         )
     return {"class_path": _path(type(value)), "init_args": {name: describe(getattr(value, name)) for name in names}}
+
+
+def keep_settings(module: SMMDModule, numeric_loss: NumericLoss | None) -> None:
+    """Keeps plain settings for checkpoints: LightningCLI's own config, or the same made of the objects given.
+
+    Args:
+        module: The module, as far as its constructor has come.
+        numeric_loss: Its numeric loss.
+    """
+    from lightning.pytorch.core.mixins.hparams_mixin import _given_hyperparameters
+
+    if _given_hyperparameters.get() is not None:  # built by LightningCLI
+        module.save_hyperparameters(logger=False)
+        return
+    try:
+        settings = {
+            "backbone": describe(module.backbone),
+            "numeric_loss": describe(numeric_loss),
+            "loss_weight": module.objective.loss_weight,
+            "weight_schedule": None if module.weight_schedule is None else asdict(module.weight_schedule),
+            "optimizer": describe(module.optimizer),
+            "lr_scheduler": describe(module.lr_scheduler),
+            "vocabulary": asdict(module.vocabulary),
+            "max_new_tokens": module.max_new_tokens,
+            "watch": module.watch,
+            "save_trained_only": module.save_trained_only,
+            "save_distributions": module.save_distributions,
+            "_instantiator": "lightning.pytorch.cli.instantiate_module",
+        }
+    except ValueError as error:  # also while a checkpoint is being loaded, which brings its settings itself
+        log.info("Checkpoints will hold no settings: %s", error)
+    else:
+        module.save_hyperparameters(settings, logger=False)
 
 
 def _arguments(cls: type) -> list[str]:
