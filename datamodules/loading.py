@@ -17,10 +17,11 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from datamodules.collate import Collator, TooLong
 from datamodules.images import BadSample
+from datamodules.parcel import Parcel
 from datamodules.sampling import MicroBatchSampler
 from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey, Source
 
@@ -30,7 +31,7 @@ REPLACEMENT_TRIES = 100
 """How many neighbours are tried for one bad sample; a longer run of bad ones is no accident any more."""
 
 
-class BatchBuilder(Dataset[Batch]):
+class BatchBuilder(Dataset["Batch | Parcel"]):
     """Indexed by a list of keys, gives their batch: reads or draws the samples and collates them.
 
     A sample that cannot be used is replaced by the next one of its split while training (the same on every machine),
@@ -53,7 +54,16 @@ class BatchBuilder(Dataset[Batch]):
         self.generation = generation
         self.replace_bad = replace_bad
 
-    def __getitem__(self, keys: list[SampleKey]) -> Batch:
+    def __getitem__(self, keys: list[SampleKey]) -> Batch | Parcel:
+        """Returns the batch of the samples at `keys`; in a worker process, packed for the way.
+
+        Raises:
+            RuntimeError: `REPLACEMENT_TRIES` samples in a row could not be used.
+        """
+        batch = self.build(keys)
+        return batch if get_worker_info() is None else Parcel.pack(batch)
+
+    def build(self, keys: list[SampleKey]) -> Batch:
         """Returns the batch of the samples at `keys`.
 
         Raises:
@@ -147,7 +157,7 @@ class NumericLoader:
         if not self.window:  # evaluation: always the whole split, always the same
             self._epoch, self._position = 0, 0
         self._sampler.epoch, self._sampler.start = self._epoch, self._position
-        batches = iter(self._loader)
+        batches = (item.unpack() if isinstance(item, Parcel) else item for item in self._loader)
         while window := list(islice(batches, self.window or 1)):
             targets_S = torch.cat([_targets(batch) for batch in window]) if self.window else None
             for number, batch in enumerate(window, start=1):

@@ -107,13 +107,18 @@ class Batch:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """Returns the batch with its tensors on `device`."""
-        return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        return self.map_tensors(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> Batch:
         """Returns the batch with its tensors in page-locked memory, from where copies to a GPU overlap."""
-        return self._map(lambda tensor: tensor.pin_memory())
+        return self.map_tensors(lambda tensor: tensor.pin_memory())
 
-    def _map(self, move: Callable[[Tensor], Tensor]) -> Batch:
+    def map_tensors(self, move: Callable[[Tensor], Tensor]) -> Batch:
+        """Returns the batch with each of its tensors replaced, always in the same order.
+
+        Args:
+            move: Called with each tensor.
+        """
         return replace(
             self,
             inputs={name: move(tensor) for name, tensor in self.inputs.items()},

@@ -138,3 +138,13 @@ def test_too_many_bad_samples_stop_the_run_with_a_list():
 def test_nothing_but_bad_samples_stops_the_run():
     with pytest.raises(RuntimeError, match=r"100 samples in a row could not be used.*row 0 is broken"):
         list(make(size=1, batch_size=1, bad=[0]))
+
+
+def test_batches_leave_workers_as_they_are_made_without_them():
+    made = {workers: list(make(workers=workers)) for workers in (0, 1)}
+    assert len(made[0]) == len(made[1])
+    for own, sent in zip(made[0], made[1], strict=True):
+        assert torch.equal(own.labels, sent.labels)
+        assert own.inputs.keys() == sent.inputs.keys()
+        assert all(torch.equal(own.inputs[name], sent.inputs[name]) for name in own.inputs)
+        assert own.examples == sent.examples
