@@ -19,9 +19,11 @@ ALLOWED = {
     "smmd_lightning.processors": {"backbones.locate"},
     "smmd_lightning.backbones": {"types", "processors"},
     "smmd_lightning.objective": {"types", "numbers", "losses"},
+    "smmd_lightning.loss_sums": {"types", "objective"},
+    "smmd_lightning.weight_names": set(),
     "smmd_lightning.module": {
-        "types", "numbers", "losses", "objective", "distributions", "metrics", "processors", "resume", "schedules",
-        "settings", "strategies", "backbones.base",
+        "types", "numbers", "losses", "objective", "loss_sums", "distributions", "metrics", "processors", "resume",
+        "schedules", "settings", "strategies", "weight_names", "backbones.base",
     },
     "smmd_lightning.checks": {"numbers", "processors", "strategies", "backbones.loading"},
     "smmd_lightning.secrets": set(),

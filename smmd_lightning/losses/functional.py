@@ -19,6 +19,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from smmd_lightning.losses.toeplitz import multiply
+
 
 def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor, Tensor]:
     """Write mmd r' K r + smoothness r' L r as one quadratic form r' A r.
@@ -42,13 +44,13 @@ def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor,
     return (mmd - smoothness) * kernel_NN, smoothness * kernel_NN.sum(1)
 
 
-def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor) -> Tensor:
+def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling: Tensor, diagonal_N: Tensor) -> Tensor:
     """Compute r' (M + diag(d)) r with r = softmax(logits) - onehot(target) at each position.
 
     Args:
         logits_KN: (K, N) float32 or float64.
         target_K: (K,) int64 index of the true token.
-        coupling_NN: (N, N) symmetric M, same dtype.
+        coupling: (N, N) symmetric M, or its (F,) spectrum by `toeplitz.toeplitz_spectrum`; same dtype.
         diagonal_N: (N,) d, same dtype.
 
     Returns:
@@ -58,7 +60,7 @@ def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor
         >>> quadratic_form_loss(torch.zeros(1, 2), torch.tensor([0]), torch.eye(2), torch.zeros(2))
         tensor([0.5000])
     """
-    return _QuadraticForm.apply(logits_KN, target_K, coupling_NN, diagonal_N)
+    return _QuadraticForm.apply(logits_KN, target_K, coupling, diagonal_N)
 
 
 def expected_distance(logits_KN: Tensor, target_K: Tensor, distances_NN: Tensor) -> Tensor:
@@ -93,11 +95,11 @@ class _QuadraticForm(torch.autograd.Function):
     """The product A r serves the gradient as well: d(r' A r)/dz = 2 p * (A r - p . A r), A symmetric."""
 
     @staticmethod
-    def forward(ctx: Any, logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor) -> Tensor:
+    def forward(ctx: Any, logits_KN: Tensor, target_K: Tensor, coupling: Tensor, diagonal_N: Tensor) -> Tensor:
         probability_KN = logits_KN.softmax(dim=1)
         minus_one_K1 = probability_KN.new_full((len(target_K), 1), -1.0)
         residual_KN = probability_KN.scatter_add(1, target_K[:, None], minus_one_K1)
-        pull_KN = (residual_KN @ coupling_NN).addcmul_(residual_KN, diagonal_N)
+        pull_KN = multiply(residual_KN, coupling).addcmul_(residual_KN, diagonal_N)
         loss_K = (residual_KN * pull_KN).sum(1)
         if ctx.needs_input_grad[0]:
             centre_K1 = (probability_KN * pull_KN).sum(1, keepdim=True)
