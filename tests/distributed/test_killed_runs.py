@@ -1,11 +1,15 @@
 """Real processes, really killed: the same command is given until the job is done, as a cluster does."""
 
+import contextlib
+import itertools
 import os
 import signal
 
 import pytest
 from ends import assert_same_end
 from launching import finish, free_port, start
+from networks import ADDRESSES, CARD, two_networks
+from preloaded import NETWORK, arguments
 from sums import command
 
 from smmd_lightning.cli import main
@@ -59,29 +63,73 @@ def test_one_process_preempted_then_killed_ends_like_one_left_alone(tmp_path, sc
     assert_same_end(struck, alone, 1)
 
 
-def torchrun(given: list[str], node: int, port: int) -> list[str]:
+def torchrun(given: list[str], node: int, addresses: tuple[str, str], port: int) -> list[str]:
     return [
         *("-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(node)),
-        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "sums"),
-        *("--rdzv-conf", f"is_host={int(node == 0)},join_timeout=60", "--local-addr", "127.0.0.1"),
+        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{addresses[0]}:{port}", "--rdzv-id", f"sums-{port}"),
+        *("--rdzv-conf", f"is_host={int(node == 0)},join_timeout=180", "--local-addr", addresses[node]),
         *("--max-restarts", "0", *given),
     ]
 
 
-def job(given, folder, name, **variables):
-    """Two nodes' launchers, as one job; returns their exit codes and output."""
+def ended(launchers, logs):
+    """Exit codes and output of a job's launchers."""
+    return finish(launchers, 240), "\n".join(log.read_text(errors="replace") for log in logs)
+
+
+def job_on_loopback(given, folder, name, **variables):
+    """Two nodes' launchers, as one job, each process a fresh one."""
     port, logs = free_port(), [folder / f"{name}.{node}.log" for node in range(2)]
-    launchers = [start(torchrun(given, node, port), logs[node], fresh=True, **variables) for node in range(2)]
-    return finish(launchers, 200), "\n".join(log.read_text(errors="replace") for log in logs)
+    commands = [torchrun(given, node, ("127.0.0.1", "127.0.0.1"), port) for node in range(2)]
+    return ended([start(commands[node], logs[node], fresh=True, **variables) for node in range(2)], logs)
 
 
-def test_a_job_on_two_nodes_that_loses_one_ends_like_one_left_alone(tmp_path, outcomes, shared_folder):
-    name = "the_command_line_left_alone"
-    assert not isinstance(outcomes[name], str), outcomes[name]
-    given = command(tmp_path, 1, 2, workers=2)
-    codes, log = job(given, tmp_path, "1", STRIKE="7:KILL:1")
+def job_on_two_networks(networks, port, given, folder, name, **variables):
+    """Two nodes' launchers, as one job, each in its own network namespace and with no other way to the other."""
+    logs = [folder / f"{name}.{node}.log" for node in range(2)]
+    commands = [torchrun(["--no-python", *arguments(given)], node, ADDRESSES, port) for node in range(2)]
+    launchers = [
+        start(commands[node], logs[node], GLOO_SOCKET_IFNAME=CARD, **{NETWORK: networks[node]}, **variables)
+        for node in range(2)
+    ]
+    return ended(launchers, logs)
+
+
+def assert_loses_a_node_and_goes_on(job, given, folder, alone):
+    codes, log = job(given, folder, "1", STRIKE="7:KILL:1")
     assert 0 not in codes, log[-6000:]
-    codes, log = job(given, tmp_path, "2")
+    codes, log = job(given, folder, "2")
     assert codes == [0, 0], log[-6000:]
     assert "resume: going on from" in log
-    assert_same_end(tmp_path, shared_folder / name, 2)
+    assert_same_end(folder, alone, 2)
+
+
+@pytest.fixture
+def alone(outcomes, shared_folder):
+    """What the same command leaves when nothing disturbs it."""
+    name = "the_command_line_left_alone"
+    assert not isinstance(outcomes[name], str), outcomes[name]
+    return shared_folder / name
+
+
+def test_a_job_on_two_nodes_that_loses_one_ends_like_one_left_alone(tmp_path, alone):
+    assert_loses_a_node_and_goes_on(job_on_loopback, command(tmp_path, 1, 2, workers=2), tmp_path, alone)
+
+
+@pytest.fixture
+def networks():
+    with contextlib.ExitStack() as stack:
+        try:
+            found = stack.enter_context(two_networks())
+        except (PermissionError, FileNotFoundError) as error:
+            pytest.skip(f"network namespaces are not allowed here: {error}")
+        yield found
+
+
+def test_a_job_on_two_networks_that_loses_a_node_ends_like_one_left_alone(tmp_path, alone, networks):
+    ports = itertools.count(29_500)
+
+    def job(*arguments, **variables):
+        return job_on_two_networks(networks, next(ports), *arguments, **variables)
+
+    assert_loses_a_node_and_goes_on(job, command(tmp_path, 1, 2, workers=0), tmp_path, alone)

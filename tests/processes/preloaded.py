@@ -21,7 +21,7 @@ import time
 ADDRESS = "SMMD_TESTS_PRELOADED"
 """Environment variable: path of the socket of the session's server, named by the process id of the session."""
 NETWORK = "SMMD_TESTS_NETWORK"
-"""Environment variable of a process to be: the network namespace (of `ip netns add`) that it lives in."""
+"""Environment variable of a process to be: the file of the network namespace that it lives in."""
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP)
 MODULES = (
     "torch.distributed.launcher",
@@ -152,13 +152,13 @@ def _become(connection: socket.socket, request: dict, handles: list[int]) -> Non
     sys.exit()
 
 
-def _enter_network(name: str) -> None:
-    """Moves this process into a network namespace, as `ip netns exec` does."""
+def _enter_network(path: str) -> None:
+    """Moves this process into a network namespace, as `nsenter --net=PATH` does."""
     import ctypes
 
-    with open(f"/run/netns/{name}") as file:
+    with open(path) as file:
         if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0x40000000) != 0:
-            raise OSError(ctypes.get_errno(), f"setns {name}")
+            raise OSError(ctypes.get_errno(), f"setns {path}")
 
 
 def _connect(address: str) -> socket.socket:
