@@ -64,6 +64,18 @@ def test_orthogonalised_keeps_singular_vectors_and_levels_singular_values(shape)
         torch.testing.assert_close(orthogonalised(matrix[None], (3.4445, -4.775, 2.0315), 8)[0], alone)
 
 
+@pytest.mark.parametrize("shape", [(128, 128), (128, 344), (512, 128)])
+def test_orthogonalised_in_float32_is_that_in_float64_also_where_singular_values_are_far_apart(shape):
+    generator = torch.Generator().manual_seed(2)
+    left, _, right = torch.linalg.svd(
+        torch.randn(*shape, dtype=torch.float64, generator=generator), full_matrices=False
+    )
+    matrix = (left * torch.logspace(0, -6, min(shape), dtype=torch.float64)) @ right
+    exact = orthogonalised(matrix[None], (3.4445, -4.775, 2.0315), 5)
+    found = orthogonalised(matrix[None].float(), (3.4445, -4.775, 2.0315), 5)
+    assert (found - exact).norm() < 1e-3 * exact.norm()
+
+
 def test_float32_steps_are_torchs_steps_up_to_their_rounding():
     """Over many steps and both orientations, the distance walked agrees to bfloat16's precision."""
     torch.manual_seed(0)
