@@ -27,7 +27,9 @@ FIT = [
 ]  # fmt: skip
 TASKS = {
     "import smmd_lightning": ["-c", "import smmd_lightning"],
-    "import lightning.pytorch": ["-c", "import lightning.pytorch"],
+    "import torch": ["-c", "import torch"],
+    "import torch, smmd_lightning, its names": ["-c", "import torch; from smmd_lightning import SMMDLoss"],
+    "import lightning.pytorch.cli": ["-c", "import lightning.pytorch.cli"],
     "import of TRL's SFTTrainer": ["-c", "from trl import SFTTrainer"],
     "train.py fit --help": ["train.py", "fit", "--help"],
     "train.py fit, one step (math_tiny)": FIT,

@@ -172,7 +172,7 @@ class Collator:
             "padding": True,
             "padding_side": side,
             "return_tensors": "pt",
-            "add_special_tokens": False,
+            "add_special_tokens": self._lacks_begin(texts[0]),
         }
         if not self.takes_images:
             if any(images):
@@ -208,7 +208,8 @@ class Collator:
         counted: Sequence[bool],
     ) -> Tensor:
         """Returns (B, T) labels: the last tokens of each row, as many as the full text has more than the prompt."""
-        plain = self.tokenizer([*prompts, *fulls], add_special_tokens=False)["input_ids"]
+        texts, begin = [*prompts, *fulls], self._lacks_begin(prompts[0])
+        plain = self.tokenizer(texts, add_special_tokens=begin)["input_ids"]
         ids, lengths = inputs["input_ids"], inputs["attention_mask"].sum(dim=1).tolist()
         labels = torch.full_like(ids, IGNORE_INDEX)
         for row, (prompt, full) in enumerate(zip(plain[: len(prompts)], plain[len(prompts) :], strict=True)):
@@ -224,6 +225,14 @@ class Collator:
             if counted[row]:
                 labels[row, start : lengths[row]] = ids[row, start : lengths[row]]
         return labels
+
+    def _lacks_begin(self, text: str) -> bool:
+        """Whether the tokenizer is to put its begin token before a text whose template writes none.
+
+        As in `apply_chat_template(tokenize=True)`: of processors with images (LLaVA's) it is, of plain tokenizers never.
+        """
+        begin = self.tokenizer.bos_token
+        return self.takes_images and begin is not None and not text.startswith(begin)
 
     def _bos(self) -> str:
         return self.tokenizer.bos_token or ""

@@ -93,6 +93,18 @@ def test_checkpoints_load_without_code_and_by_path_alone(tmp_path):
         torch.testing.assert_close(loaded.state_dict()[name], value)
 
 
+def test_validate_and_predict_answer_with_a_checkpoint(tmp_path):
+    fitted = run_small(tmp_path / "run")
+    path = str(tmp_path / "run" / "checkpoints" / "last.ckpt")
+    validated = run_small(tmp_path / "run", "--ckpt_path", path, command="validate")
+    for name in ("val/loss", "val/ce", "val/numeric", "val/exact_match"):
+        assert validated.trainer.callback_metrics[name] == fitted.trainer.callback_metrics[name]
+    run_small(tmp_path / "other", "--ckpt_path", path, "--trainer.limit_predict_batches=1", command="predict")
+    rows = [json.loads(line) for line in (tmp_path / "other" / "predictions.jsonl").read_text().splitlines()]
+    assert len(rows) == len({row["id"] for row in rows}) > 0
+    assert {"id", "prompt", "truth", "raw", "parsed", "error"} <= set(rows[0])
+
+
 def test_the_command_line_beats_the_settings_of_a_checkpoint(tmp_path):
     run_small(tmp_path / "run", "--model.loss_weight=0.25", "--model.max_new_tokens=7")
     path = str(tmp_path / "run" / "checkpoints" / "last.ckpt")

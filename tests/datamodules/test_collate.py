@@ -70,6 +70,22 @@ def test_a_training_row_goes_on_where_the_generation_prompt_ends(path, collator)
         assert prompt.inputs["input_ids"][row][mask].tolist() == full.inputs["input_ids"][row, :start].tolist()
 
 
+@pytest.mark.parametrize("path", VISION + TEXT)
+def test_a_generation_prompt_is_what_the_library_makes_of_the_same_chat(path, collator):
+    """Begin tokens too, which some templates write (Llama's) and some leave to the tokenizer (LLaVA's)."""
+    images = 1 if path in VISION else 0
+    made, example = collator(path), clock(0, images=images)
+    content = [{"type": "text", "text": example.prompt}]
+    if images:
+        content.insert(0, {"type": "image", "image": example.images[0]})
+    chat = [{"role": "user", "content": content if images else example.prompt}]
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, "return_tensors": "pt"}
+    expected = made.processor.apply_chat_template(chat, **options)
+    found = made([example], generation=True).inputs
+    for name, value in expected.items():
+        torch.testing.assert_close(found[name], value, rtol=0, atol=0, msg=name)
+
+
 @pytest.mark.parametrize("path", VISION)
 def test_rows_with_none_one_and_two_images_share_a_batch(path, collator):
     made = collator(path)
