@@ -229,7 +229,7 @@ class Collator:
     def _lacks_begin(self, text: str) -> bool:
         """Whether the tokenizer is to put its begin token before a text whose template writes none.
 
-        As in `apply_chat_template(tokenize=True)`: of processors with images (LLaVA's) it is, of plain tokenizers never.
+        As `apply_chat_template(tokenize=True)` does: with processors of images (LLaVA's), never with plain tokenizers.
         """
         begin = self.tokenizer.bos_token
         return self.takes_images and begin is not None and not text.startswith(begin)

@@ -12,11 +12,9 @@ from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackb
 from smmd_lightning.export import export, export_command, load
 
 
-def trained(tmp_path, backbone, **settings):
-    """A checkpoint of a module that has made two optimizer steps on clocks (language models: one without images)."""
-    torch.manual_seed(0)
-    made = SMMDModule(backbone, SMMDLoss(), 0.5, functools.partial(torch.optim.AdamW, lr=1e-2), **settings)
-    drawn = DrawnClocks(train_size=4, val_size=1, test_size=1, style="plain", image_size=64)
+def clocks(backbone):
+    """Drawn clocks; for language models, which could not see them, the questions alone."""
+    drawn = DrawnClocks(train_size=4, val_size=1, test_size=2, style="plain", image_size=64)
     data = ClockDataModule(backbone.path, drawn, batch_size=2, generation_limit=0)
     if isinstance(backbone, LanguageBackbone):
         make = data.source
@@ -28,6 +26,14 @@ def trained(tmp_path, backbone, **settings):
             return found
 
         data.source = source
+    return data
+
+
+def trained(tmp_path, backbone, **settings):
+    """A checkpoint of a module that has made two optimizer steps on clocks."""
+    torch.manual_seed(0)
+    made = SMMDModule(backbone, SMMDLoss(), 0.5, functools.partial(torch.optim.AdamW, lr=1e-2), **settings)
+    data = clocks(backbone)
     engine = Trainer(
         accelerator="cpu",
         max_epochs=1,
@@ -92,17 +98,40 @@ def test_exported_folders_load_in_transformers_with_equal_logits(case, tmp_path)
     assert "hello" in read.apply_chat_template(messages, tokenize=False)
 
 
-def test_a_plain_pipeline_answers_as_the_module_does(tmp_path):
+def randomise(checkpoint):
+    """Gives a checkpoint weights whose answers differ from question to question and from picture to picture."""
+    state = torch.load(checkpoint, weights_only=True)
+    generator = torch.Generator().manual_seed(0)
+    for value in state["state_dict"].values():
+        if value.ndim > 1:
+            value.normal_(std=0.2, generator=generator)
+    torch.save(state, checkpoint)
+
+
+@pytest.mark.parametrize("case", ["llava", "llava_lora", "qwen2-vl", "llama_lora"])
+def test_a_plain_pipeline_answers_as_the_backbone_does(case, tmp_path):
     from transformers import pipeline
 
-    checkpoint, batch, _ = trained(tmp_path, CASES["llama_lora"]())
+    checkpoint, _, _ = trained(tmp_path, CASES[case](), save_trained_only="lora" in case)
+    randomise(checkpoint)
     made = load(checkpoint)
-    ids = made.backbone.generate(batch.inputs, max_new_tokens=5)
-    answer = made.tokenizer.decode(ids[0], skip_special_tokens=True)
-    pipe = pipeline("text-generation", model=str(export(checkpoint, tmp_path / "out")), device="cpu")
-    prompt = made.tokenizer.decode(batch.inputs["input_ids"][0])
-    found = pipe(prompt, max_new_tokens=5, do_sample=False, return_full_text=False, add_special_tokens=False)
-    assert found[0]["generated_text"] == answer
+    data = clocks(made.backbone)
+    batch = next(iter(data.test_dataloader()))
+    ids = made.backbone.generate(batch.inputs, max_new_tokens=8)
+    expected = made.tokenizer.batch_decode(ids, skip_special_tokens=True)
+    sees = isinstance(made.backbone, VisionLanguageBackbone)
+    task, folder = "image-text-to-text" if sees else "text-generation", export(checkpoint, tmp_path / "out")
+    pipe = pipeline(task, model=str(folder), device="cpu")
+    found = []
+    for key in batch.keys:  # a batch's own examples have no pictures any more
+        example = data.source("test").example(key)
+        pictures = [{"type": "image", "image": image} for image in example.images]
+        content = [*pictures, {"type": "text", "text": example.prompt}] if sees else example.prompt
+        options = {"generate_kwargs": {"do_sample": False}} if sees else {"do_sample": False}
+        chat = [{"role": "user", "content": content}]
+        found.append(pipe(chat, max_new_tokens=8, return_full_text=False, **options)[0]["generated_text"])
+    assert found == expected
+    assert not sees or len(set(found)) == len(found) == 2, "a pipeline that saw no picture could pass"
 
 
 def test_an_adapter_goes_onto_the_model_it_was_trained_on(tmp_path):
