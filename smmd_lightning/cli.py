@@ -9,8 +9,10 @@ One run lives in one folder, `run_dir`: config.yaml, TensorBoard log, checkpoint
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -167,6 +169,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
     Returns:
         The command line, with `trainer`, `model` and `datamodule`.
     """
+    _quieten()
     os.umask(os.umask(0o022) | 0o002)  # what a run writes is for its group at most, never for everybody to change
     if args is None:
         sys.argv[1:] = with_checkpoint(sys.argv[1:])
@@ -187,6 +190,14 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         args=args,
         run=run,
     )
+
+
+def _quieten() -> None:
+    """Keeps an advertisement and a warning about Lightning's own code out of a run's output."""
+    engine = logging.getLogger("lightning.pytorch.utilities.rank_zero")
+    if not engine.filters:
+        engine.addFilter(lambda record: "litlogger" not in str(record.msg))
+    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", module="lightning")
 
 
 def _data_seed(seed: bool | int) -> int:

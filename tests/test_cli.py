@@ -74,6 +74,13 @@ def test_a_second_run_in_the_same_folder_is_refused_and_says_what_to_do(tmp_path
         run_small(tmp_path / "run")
 
 
+def test_nothing_is_advertised(tmp_path, caplog):
+    with caplog.at_level("INFO"):
+        main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run")], run=False)
+    assert "GPU available" in caplog.text  # what Lightning says of the machine stays
+    assert "litlogger" not in caplog.text
+
+
 def test_resume_auto_starts_fresh_and_then_goes_on(tmp_path):
     resume = "--resume=auto"
     assert run_small(tmp_path / "run", resume).trainer.global_step == 2

@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
-from lightning.pytorch.strategies import DDPStrategy
+from lightning.pytorch.plugins.environments import LightningEnvironment
+from lightning.pytorch.strategies import DDPStrategy, ModelParallelStrategy
 
 from smmd_lightning.cli import main
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
@@ -40,6 +42,15 @@ def test_trainer_files_build_with_their_strategy(file, tmp_path):
     elif name == "ddp":
         assert isinstance(strategy, DDPStrategy)
         assert strategy._ddp_kwargs["find_unused_parameters"] is False
+
+
+@pytest.mark.parametrize(("device", "backend"), [("cpu", "gloo"), ("cuda", "cpu:gloo,cuda:nccl")])
+def test_offloaded_gradients_have_a_process_group_where_they_are(device, backend, monkeypatch):
+    monkeypatch.setattr(ModelParallelStrategy, "setup_environment", lambda self: None)
+    strategy = FSDP2Strategy(cpu_offload=True)
+    strategy.parallel_devices, strategy.cluster_environment = [torch.device(device)], LightningEnvironment()
+    strategy.setup_environment()
+    assert strategy._get_process_group_backend() == backend
 
 
 @pytest.mark.parametrize("file", CLUSTER, ids=lambda file: file.name)

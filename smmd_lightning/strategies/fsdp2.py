@@ -39,7 +39,7 @@ class FSDP2Strategy(ShardedStrategy, ModelParallelStrategy):
         cpu_offload: Whether shards, gradients and optimizer states live in main memory.
         save_distributed_checkpoint: True writes a folder with one part a process, False one ordinary file.
         timeout_minutes: How long a process waits for the others.
-        process_group_backend: `nccl` or `gloo`. None: what fits the device.
+        process_group_backend: `nccl` or `gloo`. None: what fits the device; with `cpu_offload` on GPUs, both.
     """
 
     def __init__(
@@ -51,8 +51,6 @@ class FSDP2Strategy(ShardedStrategy, ModelParallelStrategy):
         timeout_minutes: float = 30.0,
         process_group_backend: str | None = None,
     ) -> None:
-        if cpu_offload and process_group_backend is None:
-            process_group_backend = "cpu:gloo,cuda:nccl"  # the norm for clipping is summed where the gradients are
         super().__init__(
             data_parallel_size=1,
             tensor_parallel_size=1,
@@ -68,6 +66,8 @@ class FSDP2Strategy(ShardedStrategy, ModelParallelStrategy):
     def setup_environment(self) -> None:
         """Starts the process group, all processes in one data-parallel group."""
         self._data_parallel_size = self.num_nodes * self.num_processes
+        if self.cpu_offload and self._process_group_backend is None and self.root_device.type == "cuda":
+            self._process_group_backend = "cpu:gloo,cuda:nccl"  # clipping sums the norm where the gradients are
         super().setup_environment()
 
     def load_backbone(self, backbone: Backbone) -> None:

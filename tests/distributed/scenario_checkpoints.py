@@ -162,6 +162,13 @@ def every_form_of_checkpoint_goes_on_exactly(folder):
 
 
 @scenario
+def offloading_changes_no_bit_and_goes_on_exactly(folder):
+    settings = MODELS["tied"]
+    expected = fit(folder / "whole", FSDP2Strategy(), settings, keep=False, max_epochs=1)
+    assert_goes_on(folder / "run", lambda: FSDP2Strategy(cpu_offload=True), settings, expected, 3, max_epochs=1)
+
+
+@scenario
 def checkpoints_pass_between_strategies(folder):
     """What one strategy wrote another reads, weights, optimizer and all."""
     for model, settings in MODELS.items():
