@@ -146,8 +146,12 @@ def half_precision_computes_and_full_precision_adds_up(folder):
     assert_near(found, expected, 0.1)
     assert all(value.dtype == torch.float32 for value in found.values())
     assert all(buffer.dtype != torch.bfloat16 for buffer in made.buffers())
+    flat = of_two_processes(
+        module(), SumsData(batch_size=8), FSDP1Strategy(), precision="bf16-mixed", default_root_dir=folder
+    )
+    torch.testing.assert_close(norm_of_pieces(flat), norm(expected), rtol=0.02, atol=0)
+    assert all(value.dtype == torch.float32 for value in flat.values())
     # Frozen weights in bfloat16, adapters in float32, as `bfloat16` backbones with LoRA have them.
-    low = module(backbone={"dtype": "bfloat16", "adapter": LoRA(rank=2)})
     for strategy in (FSDP2Strategy(compute_dtype="bfloat16"), "ddp"):
         low = module(backbone={"dtype": "bfloat16", "adapter": LoRA(rank=2)})
         options = {"precision": "bf16-mixed"} if strategy == "ddp" else {}

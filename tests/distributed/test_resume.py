@@ -5,7 +5,7 @@ import signal
 
 import pytest
 import torch
-from scenario_checkpoints import MODELS, fit
+from stopping import MODELS, Record, fit
 from sums import SumsData
 
 from smmd_lightning.callbacks import Preemption
@@ -57,8 +57,6 @@ def test_a_validation_that_was_due_when_a_signal_came_runs_on_going_on(tmp_path)
     often = {"val_check_interval": 2}
     alone = run(tmp_path / "alone", **often)
     strikes = Strikes(1, signal.SIGTERM)
-    from scenario_checkpoints import Record
-
     record = Record()
     checkpoints = BestAndLast("val/ce", "min", dirpath=str(tmp_path / "run" / "checkpoints"), every_n_train_steps=1)
     before = signal.getsignal(signal.SIGTERM)
