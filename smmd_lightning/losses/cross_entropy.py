@@ -65,7 +65,8 @@ class _SupervisedScores(torch.autograd.Function):
             ce_S[rows] = -block_RV.log_softmax(1).gather(1, targets_R1).squeeze(1)
             log_normalizer_S[rows] = ce_S[rows] + block_RV.gather(1, targets_R1).squeeze(1)
         ctx.save_for_backward(logits_SV, targets_S, rows_K, ids_N)
-        return ce_S, log_normalizer_S, logits_SV[rows_K[:, None], ids_N].to(exact)
+        numeric_KN = logits_SV.reshape(-1).gather(0, _places(logits_SV, rows_K, ids_N)).view(len(rows_K), len(ids_N))
+        return ce_S, log_normalizer_S, numeric_KN.to(exact)
 
     @staticmethod
     @once_differentiable
@@ -73,14 +74,19 @@ class _SupervisedScores(torch.autograd.Function):
         ctx: Any, grad_ce_S: Tensor, grad_log_normalizer_S: Tensor, grad_numeric_KN: Tensor
     ) -> tuple[Tensor, None, None, None]:
         logits_SV, targets_S, rows_K, ids_N = ctx.saved_tensors
-        grad_SV = torch.empty_like(logits_SV)
+        grad_SV = torch.empty_like(logits_SV, memory_format=torch.contiguous_format)
         weight_S1 = (grad_ce_S + grad_log_normalizer_S)[:, None]
         for rows in _blocks(logits_SV):
             pull_RV = logits_SV[rows].to(weight_S1.dtype).softmax(1).mul_(weight_S1[rows])
             grad_SV[rows] = pull_RV.scatter_add_(1, targets_S[rows, None], -grad_ce_S[rows, None])
-        places = (rows_K[:, None], ids_N)
-        grad_SV[places] += grad_numeric_KN.to(grad_SV.dtype)
+        grad_numeric = grad_numeric_KN.to(grad_SV.dtype).flatten()
+        grad_SV.view(-1).scatter_add_(0, _places(logits_SV, rows_K, ids_N), grad_numeric)
         return grad_SV, None, None, None
+
+
+def _places(logits_SV: Tensor, rows_K: Tensor, ids_N: Tensor) -> Tensor:
+    """(K N,) where the numeric logits stand in all logits; one flat index is read several times as fast as a pair."""
+    return (rows_K[:, None] * logits_SV.shape[1] + ids_N).flatten()
 
 
 def _blocks(logits_SV: Tensor) -> Iterator[slice]:
