@@ -162,6 +162,7 @@ def half_precision_computes_and_full_precision_adds_up(folder):
 
 @scenario
 def sharded_loading_holds_no_second_copy(folder):
+    from torch.distributed.fsdp import FSDPModule
     from transformers import LlamaConfig, LlamaForCausalLM
 
     sizes = {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -186,6 +187,7 @@ def sharded_loading_holds_no_second_copy(folder):
     strategy.load_backbone(made.backbone)
     grown = own_memory() - before
     assert grown < 0.75 * whole, (grown / whole, "each process may keep its half")
+    assert all(isinstance(block, FSDPModule) for block in made.backbone.blocks)
     assert all(p.dtype == torch.float32 and p.to_local().dtype == torch.float32 for p in made.backbone.parameters())
     plain = LanguageBackbone(str(path), dtype="float32")
     plain.load()
