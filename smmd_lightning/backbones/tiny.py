@@ -116,8 +116,8 @@ PRESETS: dict[str, TinyPreset] = {
     "qwen3-vl": TinyPreset("qwen3-vl", tied=True),
     "llava": TinyPreset("llava"),
     "llava-onevision": TinyPreset("llava-onevision"),
-    # Reads plain clock faces after a few minutes of training on a CPU: weights about as large as 1/sqrt(hidden), slow
-    # rotary angles for short rows, and loud positions, so that attention finds the image early.
+    # Reads plain clock faces, and pie charts, after a few minutes of training on a CPU: weights about as large as
+    # 1/sqrt(hidden), slow rotary angles for short rows, and loud positions, so that attention finds the image early.
     "clock": TinyPreset(
         "llava",
         hidden=96,
@@ -126,25 +126,6 @@ PRESETS: dict[str, TinyPreset] = {
         mlp=256,
         rope_theta=100.0,
         initializer_range=0.1,
-        patch=16,
-        vision_hidden=96,
-        vision_layers=1,
-        vision_heads=3,
-        vision_mlp=384,
-        feature_layer=-1,
-        vision={"initializer_range": 0.02},
-        scale={"position_embedding": 5.0},
-    ),
-    # Measures slices of pie charts after some minutes on a CPU.
-    "chart": TinyPreset(
-        "llava",
-        hidden=96,
-        heads=3,
-        kv_heads=3,
-        mlp=256,
-        rope_theta=100.0,
-        initializer_range=0.1,
-        image_size=128,
         patch=16,
         vision_hidden=96,
         vision_layers=1,
