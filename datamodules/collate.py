@@ -1,10 +1,10 @@
 r"""Examples -> model inputs and masked labels, through the model's own processor and chat template.
 
-Unusual: the label mask is never searched for in the text. The template is rendered once with a marker for the answer,
-which tells what stands before the answer, and what ends it. A row is then `prompt + answer + end`, tokenised as one
-text; the number of answer tokens is the difference to the prompt tokenised alone, of which it must be an exact
-continuation. So what is trained is what `generate` will see, image tokens included, or there is an error. Questions and
-answers are plain text: special tokens in them are broken up (`plain_text`).
+Unusual: the label mask is never searched for in the text. The template is rendered once a question with a marker for
+the answer, which tells what stands before the answer, and what ends it. A row is then `prompt + answer + end`,
+tokenised as one text; the number of answer tokens is the difference to the prompt tokenised alone, of which it must be
+an exact continuation. So what is trained is what `generate` will see, image tokens included, or there is an error.
+Questions and answers are plain text: special tokens in them are broken up (`plain_text`).
 
 One real row of a Qwen-VL model; labels exist for the last part alone::
 
@@ -29,6 +29,9 @@ from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample
 
 ANSWER_MARK = "\u241eanswer\u241e"
 """Stands for the answer while a template is taken apart; record separators occur in no sensible template."""
+
+FRAMES_KEPT = 1024
+"""Most questions whose rendered template is kept."""
 
 
 class TooLong(ValueError):
@@ -88,6 +91,7 @@ class Collator:
         self.pack = pack
         self._plain = PlainText.of(processor)
         self._ends: dict[str, str] = {}
+        self._frames: dict[tuple[str, int], tuple[str, str, str]] = {}
 
     def __call__(
         self, examples: Sequence[NumericExample], counted: Sequence[bool] | None = None, *, generation: bool = False
@@ -124,10 +128,20 @@ class Collator:
         if not self.has_template:
             before = self.fallback_template.replace("{prompt}", question)
             return self._bos() + before, f"{self._bos()}{before} {answer}{self._eos()}"
+        key = (question, len(example.images))
+        if key not in self._frames:
+            if len(self._frames) >= FRAMES_KEPT:
+                self._frames.clear()
+            self._frames[key] = self._frame(*key)
+        before, space, end = self._frames[key]
+        return before, before + space + answer + end
+
+    def _frame(self, question: str, images: int) -> tuple[str, str, str]:
+        """Returns what the template writes before the answer, white space that belongs to the answer, and the end."""
         messages: list[dict[str, Any]] = []
         if self.system_prompt is not None:
             messages.append({"role": "system", "content": self._content(self.system_prompt)})
-        messages.append({"role": "user", "content": self._content(question, len(example.images))})
+        messages.append({"role": "user", "content": self._content(question, images)})
         marked = self._render([*messages, {"role": "assistant", "content": self._content(ANSWER_MARK)}])
         opened = self._render(messages, add_generation_prompt=True)
         before, mark, after = marked.rpartition(ANSWER_MARK)  # the last: a question may hold the sign itself
@@ -136,9 +150,10 @@ class Collator:
                 f"The chat template of {self.tokenizer.name_or_path} drops the assistant's answer, so labels cannot be "
                 "placed. Use a template that renders assistant messages."
             )
+        space = ""
         if before.startswith(opened) and before[len(opened) :].isspace():
             # "ASSISTANT:" + " 03:05": the space is part of the first answer token in most vocabularies.
-            before, answer = opened, before[len(opened) :] + answer
+            before, space = opened, before[len(opened) :]
         elif not before.startswith(opened):
             raise ValueError(
                 f"The chat template of {self.tokenizer.name_or_path} opens an answer with {opened[-80:]!r}, but writes "
@@ -147,7 +162,7 @@ class Collator:
             )
         if after not in self._ends:
             self._ends[after] = self._end(after)
-        return before, before + answer + self._ends[after]
+        return before, space, self._ends[after]
 
     def _end(self, after: str) -> str:
         """Returns the text that ends an answer: up to the first special token behind it, else the eos token."""

@@ -11,6 +11,7 @@ Shape legend: S supervised positions of an accumulation window on this process.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
@@ -114,6 +115,9 @@ class NumericLoader:
         max_bad_share: The run stops when more than this share of the samples seen could not be used.
         named: What has been said about bad samples already; loaders of the same data share it. None: nothing.
 
+    Attributes:
+        seconds: How long the consumer has waited for its batches, all epochs together.
+
     Raises:
         RuntimeError: While iterating, when the share of bad samples is above `max_bad_share`.
     """
@@ -134,6 +138,7 @@ class NumericLoader:
         self.max_bad_share = max_bad_share
         self._epoch = 0
         self._position = 0
+        self.seconds = 0.0
         self._seen = 0
         self._bad: dict[str, int] = {}
         self._named = set() if named is None else named
@@ -158,6 +163,7 @@ class NumericLoader:
             self._epoch, self._position = 0, 0
         self._sampler.epoch, self._sampler.start = self._epoch, self._position
         batches = (item.unpack() if isinstance(item, Parcel) else item for item in self._loader)
+        asked = time.perf_counter()
         while window := list(islice(batches, self.window or 1)):
             targets_S = torch.cat([_targets(batch) for batch in window]) if self.window else None
             for number, batch in enumerate(window, start=1):
@@ -165,7 +171,9 @@ class NumericLoader:
                 last = number == len(window)
                 if last:  # a checkpoint is written while the consumer holds this very batch
                     self._position += len(window)
+                self.seconds += time.perf_counter() - asked
                 yield replace(batch, window_targets=targets_S, window_end=last)
+                asked = time.perf_counter()
 
     def state_dict(self) -> dict[str, Any]:
         """Returns epoch and position (in micro-batches, at the last finished accumulation window)."""

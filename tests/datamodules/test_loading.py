@@ -1,6 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from datamodules import loading
 from datamodules.collate import TooLong
 from datamodules.images import BadSample
 from datamodules.loading import BatchBuilder, NumericLoader
@@ -148,3 +151,19 @@ def test_batches_leave_workers_as_they_are_made_without_them():
         assert own.inputs.keys() == sent.inputs.keys()
         assert all(torch.equal(own.inputs[name], sent.inputs[name]) for name in own.inputs)
         assert own.examples == sent.examples
+
+
+def test_a_loader_knows_how_long_it_was_waited_for(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(loading, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    loader = make(size=8, batch_size=2, window=2)
+    build = BatchBuilder.__getitem__
+
+    def slow(self, keys):
+        clock.now += 3.0
+        return build(self, keys)
+
+    monkeypatch.setattr(BatchBuilder, "__getitem__", slow)
+    for _ in loader:
+        clock.now += 100.0  # the consumer's own time
+    assert loader.seconds == 4 * 3.0
