@@ -45,9 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     from transformers import AutoTokenizer  # heavy; `--help` does without
 
+    from smmd_lightning.backbones.locate import locate, split_gguf
+
     try:
+        folder, gguf = split_gguf(locate(arguments.tokenizer))
+        found = {} if gguf is None else {"gguf_file": gguf}
         tokenizer = AutoTokenizer.from_pretrained(
-            arguments.tokenizer, revision=arguments.revision, trust_remote_code=False
+            folder, revision=arguments.revision, trust_remote_code=False, **found
         )
         vocabulary = NumericVocabulary.from_tokenizer(
             tokenizer,
@@ -56,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             leading_zeros=arguments.leading_zeros,
             decimals=arguments.decimals,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         print(f"smmd-vocab: {error}", file=sys.stderr)
         return 1
     _print_report(tokenizer, vocabulary, arguments.largest)
@@ -150,7 +154,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="smmd-vocab",
         description="Show which tokens of a tokenizer are numbers, and how numbers are split.",
     )
-    parser.add_argument("tokenizer", metavar="NAME_OR_FOLDER", help="Hugging Face name, or a local folder")
+    parser.add_argument("tokenizer", metavar="NAME_OR_FOLDER", help="Hugging Face name, folder, GGUF file, or tiny:NAME")
     parser.add_argument("--revision", default="main", help="branch, tag or commit on the hub (default: main)")
     parser.add_argument("--largest", type=float, default=999, help="leave larger numbers out (default: 999)")
     parser.add_argument("--single-digits", action="store_true", help="take 0 to 9 only")

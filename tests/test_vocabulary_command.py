@@ -60,6 +60,13 @@ def test_a_tokenizer_without_numbers_is_a_message_and_a_status(tmp_path, capsys)
     assert "has no numeric token in its table of 2 entries" in capsys.readouterr().err
 
 
+def test_the_names_that_backbones_take_work_here_too(capsys):
+    assert main(["tiny:qwen2"]) == 0
+    assert "every integer from 0 to 9" in printed(capsys)[1]
+    assert main(["tiny:nothing"]) == 1
+    assert "nothing" in capsys.readouterr().err
+
+
 def test_a_missing_folder_is_a_message_and_a_status(tmp_path, capsys):
     assert main([str(tmp_path / "nothing")]) == 1
     assert capsys.readouterr().err.startswith("smmd-vocab: ")
