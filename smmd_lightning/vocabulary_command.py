@@ -50,9 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         folder, gguf = split_gguf(locate(arguments.tokenizer))
         found = {} if gguf is None else {"gguf_file": gguf}
-        tokenizer = AutoTokenizer.from_pretrained(
-            folder, revision=arguments.revision, trust_remote_code=False, **found
-        )
+        tokenizer = AutoTokenizer.from_pretrained(folder, revision=arguments.revision, trust_remote_code=False, **found)
         vocabulary = NumericVocabulary.from_tokenizer(
             tokenizer,
             largest=arguments.largest,
@@ -154,7 +152,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="smmd-vocab",
         description="Show which tokens of a tokenizer are numbers, and how numbers are split.",
     )
-    parser.add_argument("tokenizer", metavar="NAME_OR_FOLDER", help="Hugging Face name, folder, GGUF file, or tiny:NAME")
+    parser.add_argument(
+        "tokenizer", metavar="NAME_OR_FOLDER", help="Hugging Face name, folder, GGUF file, or tiny:NAME"
+    )
     parser.add_argument("--revision", default="main", help="branch, tag or commit on the hub (default: main)")
     parser.add_argument("--largest", type=float, default=999, help="leave larger numbers out (default: 999)")
     parser.add_argument("--single-digits", action="store_true", help="take 0 to 9 only")
