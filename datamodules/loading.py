@@ -11,7 +11,6 @@ Shape legend: S supervised positions of an accumulation window on this process.
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -28,9 +27,6 @@ from datamodules.sampling import MicroBatchSampler
 from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey, Source
 
 log = logging.getLogger(__name__)
-
-SWITCH_SECONDS = 0.0005
-"""How long a thread of a worker may keep others waiting. With Python's own 5 ms the training process would wait too."""
 
 REPLACEMENT_TRIES = 100
 """How many neighbours are tried for one bad sample; a longer run of bad ones is no accident any more."""
@@ -153,7 +149,6 @@ class NumericLoader:
             num_workers=num_workers,
             pin_memory=pin_memory,
             persistent_workers=num_workers > 0,
-            worker_init_fn=_yield_often,
         )
 
     def __len__(self) -> int:
@@ -213,11 +208,6 @@ class NumericLoader:
                 f"{bad} of {self._seen} samples could not be used, more than max_bad_share={self.max_bad_share} allows:"
                 f"\n  {listed}\nMend the data, or raise max_bad_share."
             )
-
-
-def _yield_often(worker: int) -> None:
-    """Lets the thread of a worker that hands over finished batches run while the next one is made."""
-    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _targets(batch: Batch) -> torch.Tensor:

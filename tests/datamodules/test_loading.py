@@ -1,4 +1,3 @@
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -168,14 +167,3 @@ def test_a_loader_knows_how_long_it_was_waited_for(monkeypatch):
     for _ in loader:
         clock.now += 100.0  # the consumer's own time
     assert loader.seconds == 4 * 3.0
-
-
-def test_workers_hand_over_batches_while_they_make_the_next(monkeypatch):
-    before = sys.getswitchinterval()
-
-    def example(self, key):
-        return NumericExample(id=str(sys.getswitchinterval()), prompt="", answer="1")
-
-    monkeypatch.setattr(Numbers, "example", example)
-    assert {example for batch in ids(make(workers=1)) for example in batch} == {str(loading.SWITCH_SECONDS)}
-    assert sys.getswitchinterval() == before
