@@ -21,6 +21,7 @@ from benchmarks.harness import Case, run, table
 
 ROOT = Path(__file__).resolve().parent.parent
 QUICKSTART = "quickstart: loader wait"
+DRAWING = "drawing alone: clocks, varied, 224 pixels"
 
 
 def modules(gsm8k: str | None) -> dict[str, Any]:
@@ -62,6 +63,8 @@ def feed(case: Case) -> dict[str, Any]:
     """Samples a second by workers, after the first batches; or the waiting share of the quickstart's time."""
     if case["module"] == QUICKSTART:
         return loader_wait(case["steps"])
+    if case["module"] == DRAWING:
+        return drawing(case)
     rates: dict[str, list[float]] = {}
     for workers in (0, 1, 2):
         module = modules(case["gsm8k"])[case["module"]](batch_size=8, num_workers=workers)
@@ -74,6 +77,21 @@ def feed(case: Case) -> dict[str, Any]:
             samples = sum(len(batch) for batch in islice(batches, case["batches"]))
             rates[str(workers)].append(samples / (time.perf_counter() - start))
     return {"seconds": 1 / statistics.median(rates["0"]), "rates": rates}
+
+
+def drawing(case: Case) -> dict[str, Any]:
+    """Faces a second that one process draws, nothing else done to them."""
+    from datamodules.clock_drawings import SyntheticClocks
+    from smmd_lightning.types import SampleKey
+
+    source = SyntheticClocks(100_000, "train", style="varied", image_size=224)
+    rates = []
+    for number in range(case["repetitions"] + 1):
+        start = time.perf_counter()
+        for index in range(case["batches"] * 8):
+            source.example(SampleKey(number, index))
+        rates.append(case["batches"] * 8 / (time.perf_counter() - start))
+    return {"seconds": 1 / statistics.median(rates[1:]), "rates": {"0": rates[1:]}}  # fonts load in the first
 
 
 def loader_wait(steps: int) -> dict[str, Any]:
@@ -99,9 +117,9 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
     """Each module, then the quickstart."""
     names = list(modules(arguments.gsm8k))
     if arguments.toy:
-        return [{"module": names[0], "batches": 1, "repetitions": 1, "gsm8k": None}]
+        return [{"module": name, "batches": 1, "repetitions": 1, "gsm8k": None} for name in (names[0], DRAWING)]
     common = {"batches": 25, "repetitions": arguments.runs or 5, "gsm8k": arguments.gsm8k, "runs": 1}
-    return [*({"module": name, **common} for name in names), {"module": QUICKSTART, "steps": 80}]
+    return [*({"module": name, **common} for name in [*names, DRAWING]), {"module": QUICKSTART, "steps": 80}]
 
 
 def render(finished: list[dict[str, Any]]) -> str:
@@ -112,10 +130,8 @@ def render(finished: list[dict[str, Any]]) -> str:
         if "wait" in measured:
             rows.append([found["case"]["module"], "", f"{measured['wait']:.2%} of the step", ""])
             continue
-        each = measured["rates"].values()
-        rows.append(
-            [found["case"]["module"], *(f"{statistics.median(r):.0f} ({min(r):.0f}–{max(r):.0f})" for r in each)]
-        )
+        each = [f"{statistics.median(r):.0f} ({min(r):.0f}–{max(r):.0f})" for r in measured["rates"].values()]
+        rows.append([found["case"]["module"], *each, *[""] * (3 - len(each))])
     return table(["samples a second", "0 workers", "1 worker", "2 workers"], rows)
 
 

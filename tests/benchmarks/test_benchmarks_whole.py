@@ -55,10 +55,17 @@ def test_batched_answers_are_those_of_single_prompts():
 
 
 def test_data_are_counted_for_each_number_of_workers():
-    (case,) = data.cases(TOY)
+    case, _ = data.cases(TOY)
     found = measured({"ours": data.feed}, case)
     assert set(found["ours"]["rates"]) == {"0", "1", "2"}
     assert "clocks, plain" in data.render([found])
+
+
+def test_drawing_alone_is_counted_too():
+    _, case = data.cases(TOY)
+    found = measured({"ours": data.feed}, case)
+    assert len(found["ours"]["rates"]["0"]) == 1
+    assert data.render([found]).splitlines()[-1].count("|") == 5
 
 
 def test_start_up_runs_a_whole_process():
