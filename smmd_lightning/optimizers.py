@@ -95,7 +95,6 @@ class MuonAdamW(Optimizer):
         eps: AdamW's epsilon.
         momentum: Muon's momentum.
         weight_decay: Of both.
-        ns_steps: Newton-Schulz iterations of Muon; fewer cost less and leave small singular values smaller.
 
     Raises:
         ValueError: Parameters come without names, which tell hidden matrices from embeddings.
@@ -110,7 +109,6 @@ class MuonAdamW(Optimizer):
         eps: float = 1e-8,
         momentum: float = 0.95,
         weight_decay: float = 0.01,
-        ns_steps: int = 5,
     ) -> None:
         named = list(params)
         if not all(isinstance(item, tuple) for item in named):
@@ -122,12 +120,7 @@ class MuonAdamW(Optimizer):
         if hidden:
             self.parts.append(
                 CPUMuon(
-                    hidden,
-                    lr=muon_lr,
-                    momentum=momentum,
-                    weight_decay=weight_decay,
-                    adjust_lr_fn="match_rms_adamw",
-                    ns_steps=ns_steps,
+                    hidden, lr=muon_lr, momentum=momentum, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
                 )
             )
         if rest:

@@ -23,6 +23,7 @@ class Throughput(Callback):
     def __init__(self) -> None:
         self.latest: dict[str, float] = {}
         self._since: float | None = None
+        self._loader_at: float | None = None
         self._forget()
 
     def _forget(self) -> None:
