@@ -18,6 +18,7 @@ from datamodules.splits import check_split, pick_prompt, sample_rng
 from smmd_lightning.types import NumericExample, SampleKey
 
 PROMPTS = ("{question}\nAnswer with a single word or number.",)
+_ONE_ROW = {"pie", "vertical_bar", "horizontal_bar"}
 
 
 def check_prompts(prompts: Sequence[str]) -> tuple[str, ...]:
@@ -43,7 +44,9 @@ class SyntheticCharts:
         charts: Kinds of charts, equally likely.
         questions: Kinds of questions, equally likely.
         printed_share: Share of charts that print their values (scatter charts never do).
-        prompts: Wordings around the question, with `{question}` in them; one is chosen a sample.
+        prompts: Wordings around the question, with `{question}` in them; one is chosen a sample. Where the picture
+            alone says what is asked (only `maximum`, or only `minimum`, of bars or slices in one row), they may do
+            without: "How large is the largest slice?".
 
     Raises:
         ValueError: A setting is out of range.
@@ -72,7 +75,8 @@ class SyntheticCharts:
         self.size, self.image_size, self.seed = size, image_size, seed
         self.split = check_split(split)
         self.charts, self.questions, self.printed_share = tuple(charts), tuple(questions), printed_share
-        self.prompts = check_prompts(prompts or PROMPTS)
+        told_by_picture = self.questions in (("maximum",), ("minimum",)) and set(charts) <= _ONE_ROW
+        self.prompts = tuple(prompts) if prompts and told_by_picture else check_prompts(prompts or PROMPTS)
 
     def __len__(self) -> int:
         """Samples of one pass."""

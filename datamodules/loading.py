@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -162,7 +163,10 @@ class NumericLoader:
         if not self.window:  # evaluation: always the whole split, always the same
             self._epoch, self._position = 0, 0
         self._sampler.epoch, self._sampler.start = self._epoch, self._position
-        batches = (item.unpack() if isinstance(item, Parcel) else item for item in self._loader)
+        items = iter(self._loader)
+        batches: Iterator[Batch] = (item.unpack() if isinstance(item, Parcel) else item for item in items)
+        if self._loader.num_workers:
+            batches = _one_ahead(batches)
         asked = time.perf_counter()
         while window := list(islice(batches, self.window or 1)):
             targets_S = torch.cat([_targets(batch) for batch in window]) if self.window else None
@@ -208,6 +212,15 @@ class NumericLoader:
                 f"{bad} of {self._seen} samples could not be used, more than max_bad_share={self.max_bad_share} allows:"
                 f"\n  {listed}\nMend the data, or raise max_bad_share."
             )
+
+
+def _one_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Takes the next batch out of its worker in a thread, while the consumer computes with the last one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
 
 
 def _targets(batch: Batch) -> torch.Tensor:

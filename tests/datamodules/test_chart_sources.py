@@ -145,6 +145,18 @@ def test_kinds_sizes_and_prompts_are_obeyed() -> None:
     assert {every.example(key(i)).meta["chart"] for i in range(80)} == set(CHART_KINDS)
 
 
+def test_a_wording_of_ones_own_stands_for_a_question_that_the_picture_settles() -> None:
+    settings: dict[str, Any] = {"charts": ["pie"], "questions": ["maximum"], "image_size": 128}
+    own = SyntheticCharts(3, "val", **settings, prompts=["Largest slice?"])
+    asked = SyntheticCharts(3, "val", **settings)
+    for index in range(3):
+        assert own.example(key(index)).prompt == "Largest slice?"
+        assert own.example(key(index)).answer == asked.example(key(index)).answer
+    for change in ({"charts": ["pie", "line"]}, {"questions": ["lookup"]}, {"questions": ["maximum", "minimum"]}):
+        with pytest.raises(ValueError, match=r"needs '\{question\}'"):
+            SyntheticCharts(3, "val", **{**settings, **change}, prompts=["Largest slice?"])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [({"charts": ["radar"]}, "charts must be some of"), ({"questions": []}, "questions must be some of"),

@@ -1,3 +1,5 @@
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -151,6 +153,31 @@ def test_batches_leave_workers_as_they_are_made_without_them():
         assert own.inputs.keys() == sent.inputs.keys()
         assert all(torch.equal(own.inputs[name], sent.inputs[name]) for name in own.inputs)
         assert own.examples == sent.examples
+
+
+def test_the_next_batch_of_a_worker_is_fetched_in_a_thread_while_the_last_is_in_use(monkeypatch):
+    fetched = []
+    unpack = loading.Parcel.unpack
+
+    def noted(parcel):
+        fetched.append(threading.current_thread())
+        return unpack(parcel)
+
+    monkeypatch.setattr(loading.Parcel, "unpack", noted)
+    batches = iter(make(size=8, batch_size=2, window=1, workers=1))
+    next(batches)
+    deadline = time.monotonic() + 30
+    while len(fetched) < 2 and time.monotonic() < deadline:  # nobody asks for the second one
+        time.sleep(0.01)
+    assert len(fetched) == 2
+    assert threading.main_thread() not in fetched
+    batches.close()
+    assert not any(thread.is_alive() for thread in fetched)
+
+
+def test_an_error_in_a_worker_reaches_the_consumer():
+    with pytest.raises(RuntimeError, match="row 0 is broken"):
+        list(make(size=1, batch_size=1, bad=[0], workers=1))
 
 
 def test_a_loader_knows_how_long_it_was_waited_for(monkeypatch):
