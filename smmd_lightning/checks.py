@@ -41,6 +41,7 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
         raise ValueError(f"trainer.accumulate_grad_batches must be at least 1, got {trainer.accumulate_grad_batches}.")
     if stage == "fit":
         check_monitors(trainer, module)
+        check_watched(module)
     backbone = getattr(module, "backbone", None)
     if backbone is None or backbone.loaded:
         return
@@ -98,6 +99,19 @@ def check_monitors(trainer: Any, module: Any) -> None:
                 "data.generation_limit=0 generates none. Raise data.generation_limit, or monitor one of "
                 f"{', '.join(LOSSES)} (--checkpoint.monitor=val/loss --checkpoint.mode=min)."
             )
+
+
+def check_watched(module: Any) -> None:
+    """Refuses a misspelt `watch`, which would show nothing.
+
+    Raises:
+        ValueError: No metric of generated answers has that name; lists those that are.
+    """
+    watch, names = getattr(module, "watch", None), {name.rsplit("/", 1)[-1] for name in _metrics_of_answers(module)}
+    if watch is not None and names and watch.rsplit("/", 1)[-1] not in names:  # "by_kind/addition/exact_match" is one
+        raise ValueError(
+            f"model.watch={watch!r} is no metric of generated answers; there are {', '.join(sorted(names))}."
+        )
 
 
 def _metrics_of_answers(module: Any) -> set[str]:

@@ -55,6 +55,10 @@ IMPOSSIBLE = {
     "clipping below 0": (["--trainer.gradient_clip_val=-1"], r"gradient_clip_val must be at least 0, got -1"),
     "seed below 0": (["--seed_everything=-1"], "seed_everything must lie between 0 and 4294967295, got -1"),
     "no row in a batch": (["--data.init_args.batch_size=0"], r"^batch_size must be at least 1, got 0\.$"),
+    "watched metric misspelt": (
+        ["--model.watch=median_eror_minutes"],
+        r"model\.watch='median_eror_minutes' is no metric.*median_error_minutes",
+    ),
     "bandwidth below 0": (
         ["--model.numeric_loss.init_args.bandwidths=[-2]"],
         r"^bandwidths must be one or more positive numbers, got \(-2\.0,\)\.$",
