@@ -74,7 +74,7 @@ def cases(arguments: argparse.Namespace) -> list[Case]:
     """One set of samples."""
     if arguments.toy:
         return [{"model": "tiny:llama", "samples": 16, "gsm8k": None, "attention": "sdpa"}]
-    return [{"model": arguments.model, "samples": 32, "gsm8k": arguments.gsm8k, "attention": "sdpa"}]
+    return [{"model": arguments.model, "samples": 24, "gsm8k": arguments.gsm8k, "attention": "sdpa"}]
 
 
 def difference(measured: dict[str, Any], plain: dict[str, Any]) -> float:

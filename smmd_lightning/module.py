@@ -145,6 +145,11 @@ class SMMDModule(LightningModule):
             window.open(None)
         return output.loss
 
+    def optimizer_step(self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None) -> None:
+        """Takes the step and lets go of the gradients, which Lightning would keep through the next forward pass."""
+        super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
+        optimizer.zero_grad(set_to_none=True)
+
     def _weight_share(self) -> float:
         if self.weight_schedule is None:
             return 1.0

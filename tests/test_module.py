@@ -102,6 +102,22 @@ def test_training_logs_means_over_optimizer_steps(tmp_path):
     assert {"val/ce", "val/numeric", "val/loss", "val/exact_match", "val/median_error_minutes"} <= set(logged)
 
 
+class Held(Callback):
+    """Notes at each micro-batch whether gradients are held through its forward pass."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        self.seen.append(any(parameter.grad is not None for parameter in pl_module.parameters()))
+
+
+def test_gradients_of_a_step_are_gone_before_the_next_forward_pass(tmp_path):
+    held = Held()
+    fit(tmp_path, module(), accumulate_grad_batches=2, max_epochs=2, limit_val_batches=0, callbacks=[held])
+    assert held.seen == [False, True, False, True]
+
+
 class Gradients(Callback):
     """Keeps the gradients of the optimizer step, before they are used."""
 
