@@ -86,7 +86,8 @@ class ChartDataModule(NumericDataModule):
     Args:
         processor: Folder or hub name of the model's processor; linked to the backbone's path by the command line.
         charts: Where the charts come from. None: drawn.
-        prompts: Wordings around the question, with `{question}` in them; one is chosen a sample. None: a plain one.
+        prompts: Wordings around the question, with `{question}` in them; one is chosen a sample. Charts drawn with one
+            question that the picture settles may do without, see `SyntheticCharts`. None: a plain one.
         **common: See `NumericDataModule`.
     """
 
