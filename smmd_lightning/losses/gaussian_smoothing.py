@@ -18,7 +18,7 @@ from torch import Tensor
 
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
-from smmd_lightning.losses.functional import soft_target_divergence
+from smmd_lightning.losses.functional import negentropy, soft_target_divergence
 from smmd_lightning.numbers import NumericVocabulary
 
 
@@ -30,6 +30,7 @@ class GaussianSmoothingLoss(NumericLoss):
     """
 
     soft_target_NN: Tensor
+    negentropy_N: Tensor
 
     def __init__(self, bandwidth: float = 1.0, smoothing: float = 1.0, squash: float | None = None) -> None:
         """Take the settings.
@@ -52,13 +53,15 @@ class GaussianSmoothingLoss(NumericLoss):
         self.squash = kernels.checked_squash(squash)
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:
-        """Soft target of each possible target, one a row."""
+        """Soft target of each possible target, one a row, and what of the cross-entropy to it no prediction avoids."""
         distances_NN = kernels.squash(kernels.pairwise_distances(vocabulary.values), self.squash)
         spread_NN = kernels.gaussian(distances_NN, self.bandwidth)
         spread_NN = spread_NN / spread_NN.sum(1, keepdim=True)
         one_hot_NN = torch.eye(len(vocabulary), dtype=spread_NN.dtype, device=spread_NN.device)
-        return {"soft_target_NN": torch.lerp(one_hot_NN, spread_NN, self.smoothing)}
+        soft_target_NN = torch.lerp(one_hot_NN, spread_NN, self.smoothing)
+        return {"soft_target_NN": soft_target_NN, "negentropy_N": negentropy(soft_target_NN)}
 
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Divergence from the smoothed target of each position."""
-        return soft_target_divergence(logits_KN.log_softmax(dim=1), self.soft_target_NN.to(logits_KN)[target_K])
+        soft_target_NN, negentropy_N = self.soft_target_NN.to(logits_KN), self.negentropy_N.to(logits_KN)
+        return soft_target_divergence(logits_KN.log_softmax(dim=1), soft_target_NN[target_K], negentropy_N[target_K])

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
@@ -100,7 +99,7 @@ class NTILLoss(NumericLoss):
         token_K = token_K * torch.pow(1 + self.place_growth, place_K.to(logits_KN))
 
         worth_K = torch.pow(10.0, place_K.clamp(max=LARGEST_PLACE).to(logits_KN))
-        written_K = self._chosen(logits_KN) @ values_N * worth_K
+        written_K = self._chosen_value(logits_KN, values_N) * worth_K
         true_K = values_N[target_K] * worth_K
         # One slot a token: the slots behind the last number hold 0 for both and are never read.
         x = torch.zeros_like(written_K).index_add(0, number_K, written_K)
@@ -110,9 +109,7 @@ class NTILLoss(NumericLoss):
         whole = whole + self.magnitude * (larger.log1p() - smaller.log1p())
         return token_K + whole[number_K]
 
-    def _chosen(self, logits_KN: Tensor) -> Tensor:
-        soft_KN = (logits_KN / self.temperature).softmax(dim=1)
-        if not self.hard:
-            return soft_KN
-        best_KN = F.one_hot(logits_KN.argmax(dim=1), logits_KN.shape[1]).to(soft_KN)
-        return best_KN + (soft_KN - soft_KN.detach())
+    def _chosen_value(self, logits_KN: Tensor, values_N: Tensor) -> Tensor:
+        """The value of the best token, (K,), with the gradient of the soft choice."""
+        soft_K = (logits_KN / self.temperature).softmax(dim=1) @ values_N
+        return values_N[logits_KN.argmax(dim=1)] + (soft_K - soft_K.detach()) if self.hard else soft_K
