@@ -9,6 +9,7 @@ processes; kinds as UTF-8 bytes, since only tensors can be gathered and processe
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -47,21 +48,21 @@ class AnswerMetrics(torchmetrics.Metric):
         self.add_state("kinds", default=[], dist_reduce_fx="cat")
 
     @property
+    @abstractmethod
     def width(self) -> int:
         """C, the number of columns of a row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def judge(self, prediction: str, example: NumericExample) -> Judgement:
         """Judges one answer.
 
         Raises:
             ValueError: The example's right answer is none of this task.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
         """Returns the metrics of judged answers, (N, C) float32."""
-        raise NotImplementedError
 
     def score(self, prediction: str, example: NumericExample) -> Score:
         """Returns what the prediction file says about one answer; changes nothing."""

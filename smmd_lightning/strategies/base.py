@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +24,9 @@ class ShardedStrategy(ParallelStrategy):
 
     sharded_checkpoints: bool
 
+    @abstractmethod
     def load_backbone(self, backbone: Backbone) -> None:
         """Loads a backbone, this process keeping no more than it needs."""
-        raise NotImplementedError
 
     def lightning_module_state_dict(self) -> dict[str, Any]:
         """Returns this process's shards; of one-file checkpoints, everything on process 0."""
