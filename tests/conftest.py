@@ -58,5 +58,7 @@ def real_tokenizers(real: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
     folder = tmp_path_factory.mktemp("tokenizers")
     with tarfile.open(real / "tokenizers.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        # An argument of `extractall` only from Python 3.11.4 on; before, the attribute does nothing.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(folder)
     return folder / "tokenizers"

@@ -1,8 +1,6 @@
 """Which tokens are numbers: exact ids in tables small enough to read, and in real ones."""
 
 import json
-import tarfile
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +8,6 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import ByT5Tokenizer, PreTrainedTokenizerFast
 
 from smmd_lightning.numbers import NumericVocabulary, look_up
-
-REAL = Path(__file__).parents[2] / "shared" / "real" / "tokenizers.tar.gz"
 
 
 def word_level(*entries: str, **special: object) -> PreTrainedTokenizerFast:
@@ -192,7 +188,6 @@ def test_impossible_vocabularies_are_refused(arguments, message):
         NumericVocabulary(*arguments)
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="real tokenizers are not beside the checkout")
 @pytest.mark.parametrize(
     ("name", "first_ids", "count", "with_zeros"),
     [
@@ -202,14 +197,10 @@ def test_impossible_vocabularies_are_refused(arguments, message):
         ("smollm2", [32, 33, 34, 35, 36, 37, 38, 39, 40, 41], 10, 10),
     ],
 )
-def test_real_vocabularies(name, first_ids, count, with_zeros, tmp_path):
+def test_real_vocabularies(name, first_ids, count, with_zeros, real_tokenizers):
     from transformers import AutoTokenizer
 
-    with tarfile.open(REAL) as archive:
-        wanted = [member for member in archive.getmembers() if f"/{name}/" in f"/{member.name}/"]
-        archive.extractall(tmp_path, members=wanted, filter="data")
-    folder = next(path for path in tmp_path.rglob("tokenizer_config.json")).parent
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(real_tokenizers / name)
     vocabulary = NumericVocabulary.from_tokenizer(tokenizer)
     assert vocabulary.values.tolist() == list(range(count))
     assert vocabulary.token_ids[: len(first_ids)].tolist() == first_ids
