@@ -1,7 +1,8 @@
 """Stands for a training in tests: makes a few slow steps, goes on where it was stopped, and writes a result.
 
 Its behaviour comes from the run's settings: `quick: {seconds: 0.05, fail: [2]}` fails for seed 2 once, `fail_always`
-always. What it measures depends on the loss, its weight, and the seed alone.
+always; `{company: 2}` goes on only when two runs of the comparison have begun. What it measures depends on the loss, its
+weight, and the seed alone.
 """
 
 import fcntl
@@ -34,6 +35,10 @@ def main() -> None:
         history.write_text("failed\n")
         print("the GPU fell off the bus", flush=True)
         sys.exit(7)
+    (folder / "begun").write_text(str(time.monotonic()))
+    runs = next(parent for parent in folder.parents if parent.name == "runs")
+    while len(list(runs.rglob("begun"))) < quick.get("company", 1):
+        time.sleep(0.02)
     for step in range(len(history.read_text().splitlines()) if history.exists() else 0, 3):
         time.sleep(quick.get("seconds", 0.0))
         with history.open("a") as file:

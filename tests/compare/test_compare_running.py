@@ -78,13 +78,13 @@ def test_shards_together_make_the_same_tables(write_grid, tmp_path):
 
 
 def test_no_more_runs_than_places_go_on_at_once_and_gpus_are_dealt_out(write_grid, tmp_path):
-    file = write_grid(quick={"seconds": 0.15}, losses={"ce": {}}, seeds=[1, 2, 3])
+    file = write_grid(quick={"seconds": 0.05, "company": 2}, losses={"ce": {}}, seeds=[1, 2, 3])
     out = tmp_path / "out"
     assert main(["--config", str(file), "--out", str(out), "--gpus", "4,5"]) == 0
     spans, gpus = [], set()
-    for lines in histories(out).values():
-        times = [float(line.split()[2]) for line in lines]
-        spans.append((times[0], times[-1]))
+    for history, lines in histories(out).items():
+        begun = float((out / history).with_name("begun").read_text())
+        spans.append((begun, float(lines[-1].split()[2])))
         gpus.add(lines[0].split()[1])
     assert gpus == {"4", "5"}
     at_once = [sum(1 for begin, end in spans if begin <= moment <= end) for moment, _ in spans]
