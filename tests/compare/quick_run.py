@@ -1,8 +1,8 @@
 """Stands for a training in tests: makes a few slow steps, goes on where it was stopped, and writes a result.
 
 Its behaviour comes from the run's settings: `quick: {seconds: 0.05, fail: [2]}` fails for seed 2 once, `fail_always`
-always; `{company: 2}` goes on only when two runs of the comparison have begun. What it measures depends on the loss, its
-weight, and the seed alone.
+always; `{company: 2}` goes on only when two runs of the comparison have begun. What it measures depends on the loss,
+its weight, and the seed alone.
 """
 
 import fcntl
