@@ -6,6 +6,7 @@ and prompts for generation; `test` and `predict` give prompts only.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ LOOKED_AT = 8
 """Training samples that are tried before a run begins; at least one must fit into `max_length`."""
 
 
-class NumericDataModule(LightningDataModule):
+class NumericDataModule(LightningDataModule, ABC):
     """Base of all data modules.
 
     Args:
@@ -108,13 +109,13 @@ class NumericDataModule(LightningDataModule):
         self._train_loader: NumericLoader | None = None
         self._position: dict[str, Any] = {}
 
+    @abstractmethod
     def source(self, split: Split) -> Source:
         """Returns the samples of `split`; called once a split and process.
 
         Raises:
             ValueError: The settings or files do not give such a split.
         """
-        raise NotImplementedError(f"{type(self).__name__} must define source(split).")
 
     def setup(self, stage: str) -> None:
         """Looks at a few training samples, before the model's weights load.

@@ -37,7 +37,8 @@ def main() -> None:
         sys.exit(7)
     (folder / "begun").write_text(str(time.monotonic()))
     runs = next(parent for parent in folder.parents if parent.name == "runs")
-    while len(list(runs.rglob("begun"))) < quick.get("company", 1):
+    patience = time.monotonic() + 20
+    while len(list(runs.rglob("begun"))) < quick.get("company", 1) and time.monotonic() < patience:
         time.sleep(0.02)
     for step in range(len(history.read_text().splitlines()) if history.exists() else 0, 3):
         time.sleep(quick.get("seconds", 0.0))

@@ -18,6 +18,7 @@ from datamodules import (
     DrawnWordProblems,
     MathFiles,
     MixedDataModule,
+    NumericDataModule,
     Part,
     TextMathDataModule,
 )
@@ -216,3 +217,11 @@ def test_real_charts_are_read_as_they_are(real, tmp_path):
 def test_real_problems_are_read_as_they_are(real, tmp_path, file):
     module = TextMathDataModule(TEXT, MathFiles(str(real / file), cache_dir=str(tmp_path)), batch_size=8)
     check(module)
+
+
+def test_a_data_module_without_source_cannot_be_made():
+    class Unfinished(NumericDataModule):
+        pass
+
+    with pytest.raises(TypeError, match=r"abstract method '?source"):
+        Unfinished("tiny:qwen2")
