@@ -1,8 +1,8 @@
 """Muon for the matrices of the blocks, AdamW for everything else, as one optimizer.
 
 Muon (Jordan et al. 2024; `torch.optim.Muon`) takes steps along the orthogonalised momentum of a weight matrix. It is
-meant for hidden matrices only; embeddings, heads, biases and gains go to AdamW. On tiny models trained from random
-weights it needs about half the steps of AdamW alone.
+meant for hidden matrices; embeddings, heads, biases and gains go to AdamW, kernels of convolutions to either. On tiny
+models trained from random weights it needs about half the steps of AdamW alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.optim import AdamW, Muon, Optimizer
 
-NOT_HIDDEN = ("embed", "lm_head", "class_token")
+NOT_HIDDEN = ("embed", "lm_head", "class_token", "bias")
 """Parts of names of matrices that are no hidden ones."""
 
 
@@ -44,26 +44,32 @@ def orthogonalised(matrices_NRC: torch.Tensor, coefficients: tuple[float, float,
 
 
 class CPUMuon(Muon):
-    """`torch.optim.Muon`, which multiplies in float32 on a CPU.
+    """`torch.optim.Muon`, which multiplies in float32 on a CPU, and takes kernels of convolutions as matrices.
 
-    torch multiplies in bfloat16 everywhere; a CPU without instructions for that takes 20 times as long.
+    torch multiplies in bfloat16 everywhere; a CPU without instructions for that takes 20 times as long. A kernel
+    becomes a matrix of output channels by everything else; torch refuses it, so it comes by `add_param_group`.
     """
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
-        """Takes a step; as torch does on other devices.
+        """Takes a step; matrices on other devices as torch does.
 
         Args:
             closure: Computes the loss again and returns it.
         """
-        if any(parameter.device.type != "cpu" for group in self.param_groups for parameter in group["params"]):
-            return super().step(closure)
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        for group in self.param_groups:
-            self._step_group(group)
+        groups = self.param_groups
+        for_torch = [group for group in groups if not _is_ours(group)]
+        if for_torch:
+            self.param_groups = for_torch
+            super().step()
+            self.param_groups = groups
+        for group in groups:
+            if _is_ours(group):
+                self._step_group(group)
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
@@ -74,14 +80,19 @@ class CPUMuon(Muon):
         of_shape = defaultdict(list)
         for parameter, gradient, buffer in zip(parameters, gradients, buffers, strict=True):
             buffer.lerp_(gradient, 1 - group["momentum"])
-            update = gradient.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer
-            of_shape[parameter.shape].append((parameter, update))
+            update = (gradient.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer).flatten(1)
+            of_shape[update.shape].append((parameter, update))
         for shape, pairs in of_shape.items():
             updates_NRC = torch.stack([update.float() for _, update in pairs])
             updates_NRC = orthogonalised(updates_NRC, group["ns_coefficients"], group["ns_steps"])
             rate = group["lr"] * 0.2 * math.sqrt(max(shape))  # as long as a step of AdamW ("match_rms_adamw")
             for (parameter, _), update_RC in zip(pairs, updates_NRC, strict=True):
-                parameter.mul_(1 - group["lr"] * group["weight_decay"]).add_(update_RC, alpha=-rate)
+                parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                parameter.add_(update_RC.view_as(parameter), alpha=-rate)
+
+
+def _is_ours(group: dict[str, Any]) -> bool:
+    return all(parameter.device.type == "cpu" or parameter.ndim > 2 for parameter in group["params"])
 
 
 class MuonAdamW(Optimizer):
@@ -95,6 +106,8 @@ class MuonAdamW(Optimizer):
         eps: AdamW's epsilon.
         momentum: Muon's momentum.
         weight_decay: Of both.
+        convolutions: Give the kernels of two-dimensional convolutions to Muon too, each as a matrix of output channels
+            by everything else; a vision tower's projection of patches is one of them.
 
     Raises:
         ValueError: Parameters come without names, which tell hidden matrices from embeddings.
@@ -109,20 +122,23 @@ class MuonAdamW(Optimizer):
         eps: float = 1e-8,
         momentum: float = 0.95,
         weight_decay: float = 0.01,
+        convolutions: bool = False,
     ) -> None:
         named = list(params)
         if not all(isinstance(item, tuple) for item in named):
             raise ValueError("MuonAdamW needs named parameters: pass module.named_parameters().")
         hidden = [item for item in named if item[1].ndim == 2 and not any(part in item[0] for part in NOT_HIDDEN)]
-        names = {name for name, _ in hidden}
+        kernels = [item for item in named if convolutions and hidden and item[1].ndim == 4]
+        names = {name for name, _ in hidden + kernels}
         rest = [item for item in named if item[0] not in names]
         self.parts: list[Optimizer] = []
         if hidden:
-            self.parts.append(
-                CPUMuon(
-                    hidden, lr=muon_lr, momentum=momentum, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
-                )
+            muon = CPUMuon(
+                hidden, lr=muon_lr, momentum=momentum, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
             )
+            if kernels:
+                muon.add_param_group({"params": kernels})
+            self.parts.append(muon)
         if rest:
             self.parts.append(AdamW(rest, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
         groups = [group for part in self.parts for group in part.param_groups]

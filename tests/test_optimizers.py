@@ -127,3 +127,69 @@ def test_goes_on_from_its_state_exactly():
 def test_needs_names():
     with pytest.raises(ValueError, match="needs named parameters"):
         MuonAdamW(list(Toy().parameters()))
+
+
+class Seeing(Toy):
+    """A toy with convolutions, a table of relative positions, and names that sound like an embedding."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch_embedding = nn.Sequential(nn.Conv2d(3, 4, 3, 2), nn.Conv2d(4, 8, 3, 2))
+        self.attention_biases = nn.Parameter(torch.randn(2, 7))
+
+
+def test_kernels_go_to_muon_as_matrices_if_asked():
+    ours = Seeing()
+    kernels = [layer.weight for layer in ours.patch_embedding]
+    theirs = [nn.Parameter(kernel.detach().flatten(1).clone()) for kernel in kernels]
+    optimizer = MuonAdamW(list(ours.named_parameters()), muon_lr=0.02, weight_decay=0.1, convolutions=True)
+    muon = MuonAdamW([("a", theirs[0]), ("b", theirs[1])], muon_lr=0.02, weight_decay=0.1)
+    for _ in range(3):
+        for value in ours.parameters():
+            value.grad = torch.randn_like(value)
+        for kernel, matrix in zip(kernels, theirs, strict=True):
+            matrix.grad = kernel.grad.flatten(1).clone()
+        optimizer.step()
+        muon.step()
+    for kernel, matrix in zip(kernels, theirs, strict=True):
+        torch.testing.assert_close(kernel.flatten(1), matrix)
+
+
+@pytest.mark.parametrize("convolutions", [True, False])
+def test_every_parameter_has_one_optimizer(convolutions):
+    model = Seeing()
+    optimizer = MuonAdamW(list(model.named_parameters()), lr=0.5, muon_lr=0.25, convolutions=convolutions)
+    rates = {id(value): group["lr"] for group in optimizer.param_groups for value in group["params"]}
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == len(list(model.parameters()))
+    muons = {name for name, value in model.named_parameters() if rates[id(value)] == 0.25}
+    kernels = {"patch_embedding.0.weight", "patch_embedding.1.weight"} if convolutions else set()
+    assert muons == {"block.weight"} | kernels
+
+
+def test_kernels_without_any_matrix_stay_with_adamw():
+    layer = nn.Conv2d(3, 4, 3)
+    optimizer = MuonAdamW(list(layer.named_parameters()), convolutions=True)
+    assert [len(group["params"]) for group in optimizer.param_groups] == [2]
+
+
+def test_with_kernels_it_goes_on_from_its_state_exactly():
+    def walk(model, optimizer, first, last):
+        for step in range(first, last):
+            torch.manual_seed(step)
+            for value in model.parameters():
+                value.grad = torch.randn_like(value)
+            optimizer.step()
+
+    def pair():
+        model = Seeing()
+        return model, MuonAdamW(list(model.named_parameters()), convolutions=True)
+
+    whole, optimizer = pair()
+    walk(whole, optimizer, 0, 4)
+    parts, optimizer = pair()
+    walk(parts, optimizer, 0, 2)
+    resumed = MuonAdamW(list(parts.named_parameters()), convolutions=True)
+    resumed.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    walk(parts, resumed, 2, 4)
+    for value, other in zip(whole.parameters(), parts.parameters(), strict=True):
+        assert torch.equal(value, other)

@@ -42,6 +42,9 @@ def config(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Pretrained
     """
     import transformers
 
+    from smmd_lightning.backbones.tiny_tower import register
+
+    register()
     special: dict[str, Any] = {
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
