@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from smmd_lightning import optimizers
 from smmd_lightning.optimizers import MuonAdamW, orthogonalised
 
 
@@ -153,6 +154,27 @@ def test_kernels_go_to_muon_as_matrices_if_asked():
         muon.step()
     for kernel, matrix in zip(kernels, theirs, strict=True):
         torch.testing.assert_close(kernel.flatten(1), matrix)
+
+
+def test_where_torch_steps_on_matrices_kernels_are_still_stepped_on_here(monkeypatch):
+    """As on a GPU: torch's own bfloat16 step for matrices, ours for kernels, which torch refuses."""
+    here, there = Seeing(), Seeing()
+    matrix = nn.Parameter(there.block.weight.detach().clone())
+    for value in here.parameters():
+        value.grad = torch.randn_like(value)
+    for value, other in zip(here.parameters(), there.parameters(), strict=True):
+        other.grad = value.grad.clone()
+    matrix.grad = there.block.weight.grad.clone()
+    settings = {"lr": 0.02, "momentum": 0.95, "weight_decay": 0.1, "adjust_lr_fn": "match_rms_adamw"}
+    MuonAdamW(list(there.named_parameters()), muon_lr=0.02, weight_decay=0.1, convolutions=True).step()
+    torch.optim.Muon([matrix], **settings).step()
+    monkeypatch.setattr(optimizers, "_is_ours", lambda group: group["params"][0].ndim > 2)
+    optimizer = MuonAdamW(list(here.named_parameters()), muon_lr=0.02, weight_decay=0.1, convolutions=True)
+    optimizer.step()
+    assert [len(group["params"]) for group in optimizer.parts[0].param_groups] == [1, 2]
+    assert torch.equal(here.block.weight, matrix)
+    for layer, other in zip(here.patch_embedding, there.patch_embedding, strict=True):
+        assert torch.equal(layer.weight, other.weight)
 
 
 @pytest.mark.parametrize("convolutions", [True, False])
