@@ -41,9 +41,7 @@ def load_processor(
     from transformers import AutoConfig, AutoProcessor, AutoTokenizer
 
     from smmd_lightning.backbones.locate import locate, split_gguf
-    from smmd_lightning.backbones.tiny_tower import register
 
-    register()
     folder, gguf = split_gguf(locate(path))
     found: dict[str, Any] = {"revision": revision, "trust_remote_code": trust_remote_code}
     if gguf is not None:

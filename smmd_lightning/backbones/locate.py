@@ -35,6 +35,9 @@ def locate(path: str) -> str:
         ValueError: There is no such tiny preset, or a GGUF file does not exist.
         RuntimeError: The package that a name needs is not installed.
     """
+    from smmd_lightning.backbones.tiny_tower import register
+
+    register()  # or transformers could not load a folder with a tower of our own
     if path.startswith(TINY):
         from smmd_lightning.backbones import tiny
 
