@@ -77,7 +77,9 @@ class StemmedCLIPVisionModel(CLIPVisionModel):
         if not isinstance(config.patch_size, int):
             raise ValueError(f"patch_size must be one number for square patches, got {config.patch_size}")
         stem = ConvolutionalStem(config.num_channels, config.hidden_size, config.patch_size)
-        self.embeddings.add_module("patch_embedding", stem)
+        # Versions of transformers differ in how deep the embeddings lie.
+        embeddings = next(part for part in self.modules() if "patch_embedding" in dict(part.named_children()))
+        embeddings.add_module("patch_embedding", stem)
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:

@@ -39,10 +39,9 @@ def test_hidden_sizes_that_cannot_be_halved_are_refused():
 
 def test_fresh_kernels_keep_the_scale_of_what_passes():
     torch.manual_seed(0)
-    tower = StemmedCLIPVisionModel(
-        StemmedCLIPVisionConfig(image_size=64, patch_size=16, hidden_size=128, num_hidden_layers=1, intermediate_size=8)
-    )
-    stem = tower.embeddings.patch_embedding
+    sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 1, "intermediate_size": 8}
+    tower = StemmedCLIPVisionModel(StemmedCLIPVisionConfig(image_size=64, patch_size=16, **sizes))
+    (stem,) = (part for part in tower.modules() if isinstance(part, ConvolutionalStem))
     for layer in (part for part in stem if isinstance(part, torch.nn.Conv2d)):
         fan_in = layer.weight[0].numel()
         assert layer.weight.std().item() == pytest.approx((2 / fan_in) ** 0.5, rel=0.1)
