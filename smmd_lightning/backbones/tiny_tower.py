@@ -86,6 +86,8 @@ class StemmedCLIPVisionModel(CLIPVisionModel):
         super()._init_weights(module)
         if isinstance(module, nn.Conv2d):
             initialization.kaiming_normal_(module.weight, nonlinearity="relu")
+            if module.bias is not None:
+                initialization.zeros_(module.bias)
 
 
 def register() -> None:
