@@ -166,7 +166,7 @@ class NumericLoader:
         items = iter(self._loader)
         batches: Iterator[Batch] = (item.unpack() if isinstance(item, Parcel) else item for item in items)
         if self._loader.num_workers:
-            batches = _one_ahead(batches)
+            batches = _one_ahead(_from_workers(batches))
         asked = time.perf_counter()
         while window := list(islice(batches, self.window or 1)):
             targets_S = torch.cat([_targets(batch) for batch in window]) if self.window else None
@@ -212,6 +212,16 @@ class NumericLoader:
                 f"{bad} of {self._seen} samples could not be used, more than max_bad_share={self.max_bad_share} allows:"
                 f"\n  {listed}\nMend the data, or raise max_bad_share."
             )
+
+
+def _from_workers(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Says that a worker died where all that is seen of it is a connection that broke while it handed over a batch."""
+    try:
+        yield from batches
+    except (EOFError, ConnectionError, FileNotFoundError) as error:
+        if "in DataLoader worker process" in str(error):  # the error of a sample, sent by a worker that lives
+            raise
+        raise RuntimeError(f"DataLoader worker exited unexpectedly while it handed over a batch: {error!r}") from error
 
 
 def _one_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:

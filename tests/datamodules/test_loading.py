@@ -194,3 +194,25 @@ def test_a_loader_knows_how_long_it_was_waited_for(monkeypatch):
     for _ in loader:
         clock.now += 100.0  # the consumer's own time
     assert loader.seconds == 4 * 3.0
+
+
+@pytest.mark.parametrize("error", [EOFError(), ConnectionResetError(104, "reset"), FileNotFoundError(2, "no socket")])
+def test_a_connection_that_broke_is_a_worker_that_died(error):
+    def receive():
+        yield "a batch"
+        raise error
+
+    batches = loading._from_workers(receive())
+    assert next(batches) == "a batch"
+    with pytest.raises(RuntimeError, match="DataLoader worker exited unexpectedly") as raised:
+        next(batches)
+    assert raised.value.__cause__ is error
+
+
+def test_a_missing_file_in_a_living_worker_stays_what_it_is():
+    def receive():
+        raise FileNotFoundError("Caught FileNotFoundError in DataLoader worker process 0.")
+        yield
+
+    with pytest.raises(FileNotFoundError, match="worker process 0"):
+        next(loading._from_workers(receive()))
