@@ -92,6 +92,7 @@ class CPUMuon(Muon):
 
 
 def _is_ours(group: dict[str, Any]) -> bool:
+    """Whether torch cannot step on a group, or not well."""
     return all(parameter.device.type == "cpu" or parameter.ndim > 2 for parameter in group["params"])
 
 

@@ -75,6 +75,9 @@ def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, An
     """
     from transformers import AutoConfig
 
+    from smmd_lightning.backbones.tiny_tower import register
+
+    register()
     folder, gguf = split_gguf(locate(backbone.path))
     found: dict[str, Any] = {"revision": backbone.revision, "trust_remote_code": backbone.trust_remote_code}
     if gguf is not None:

@@ -35,9 +35,9 @@ def locate(path: str) -> str:
         ValueError: There is no such tiny preset, or a GGUF file does not exist.
         RuntimeError: The package that a name needs is not installed.
     """
-    from smmd_lightning.backbones.tiny_tower import register
+    from smmd_lightning.backbones.tiny_tower_config import register_config
 
-    register()  # or transformers could not load a folder with a tower of our own
+    register_config()  # or transformers could not read the configuration of a model with that tower
     if path.startswith(TINY):
         from smmd_lightning.backbones import tiny
 

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModel, CLIPVisionConfig, CLIPVisionModel, initialization
+from transformers import AutoModel, CLIPVisionModel, initialization
+
+from smmd_lightning.backbones.tiny_tower_config import StemmedCLIPVisionConfig, register_config
 
 
 class ConvolutionalStem(nn.Sequential):
@@ -53,12 +55,6 @@ class ConvolutionalStem(nn.Sequential):
         return first.weight
 
 
-class StemmedCLIPVisionConfig(CLIPVisionConfig):
-    """As CLIP's, under a type of its own."""
-
-    model_type = "stemmed_clip_vision_model"
-
-
 class StemmedCLIPVisionModel(CLIPVisionModel):
     """CLIP's vision tower whose patches come out of a `ConvolutionalStem`."""
 
@@ -92,5 +88,5 @@ class StemmedCLIPVisionModel(CLIPVisionModel):
 
 def register() -> None:
     """Lets transformers' Auto classes know the tower; as often as you like."""
-    AutoConfig.register(StemmedCLIPVisionConfig.model_type, StemmedCLIPVisionConfig, exist_ok=True)
+    register_config()
     AutoModel.register(StemmedCLIPVisionConfig, StemmedCLIPVisionModel, exist_ok=True)
