@@ -16,8 +16,9 @@ from __future__ import annotations
 from torch import Tensor
 
 from smmd_lightning.losses import kernels
-from smmd_lightning.losses.base import NumericLoss, NumericPositions
+from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import negentropy, soft_target_divergence
+from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
 from smmd_lightning.numbers import NumericVocabulary
 
 
@@ -64,10 +65,10 @@ class Dist2Loss(NumericLoss):
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Divergence from the soft target of each position."""
         if self.whole_head:
-            assert positions is not None  # `forward` has checked
-            assert positions.log_normalizer_K is not None
-            log_probability_KN = logits_KN - positions.log_normalizer_K.to(logits_KN)[:, None]
+            log_probability_KN = logits_KN - head_log_normalizer(positions).to(logits_KN)[:, None]
         else:
             log_probability_KN = logits_KN.log_softmax(dim=1)
         soft_target_NN, negentropy_N = self.soft_target_NN.to(logits_KN), self.negentropy_N.to(logits_KN)
-        return soft_target_divergence(log_probability_KN, soft_target_NN[target_K], negentropy_N[target_K])
+        return soft_target_divergence(
+            log_probability_KN, soft_target_NN.index_select(0, target_K), negentropy_N[target_K]
+        )

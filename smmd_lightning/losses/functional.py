@@ -1,14 +1,13 @@
 """What losses compute on numeric logits: tensors in, tensors out.
 
-Unusual: value and gradient of a quadratic form come out of one matrix product, and backward keeps one (K,
-N) tensor.
+Unusual: value and gradient of a quadratic form come out of one product with its matrix.
 
 Shape legend: K numeric target positions, N numeric tokens.
 
 One real example, SMMD on digits::
 
     coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd=1.0, smoothness=smoothness_weight(kernel_NN))
-    loss_K = quadratic_form_loss(logits_KN, target_K, coupling_NN, diagonal_N)
+    loss_K = quadratic_form_loss(logits_KN, target_K, cut(coupling_NN), diagonal_N)
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from smmd_lightning.losses.toeplitz import multiply
+from smmd_lightning.losses.toeplitz import Blocks, multiply
 
 
 def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor, Tensor]:
@@ -44,37 +43,47 @@ def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor,
     return (mmd - smoothness) * kernel_NN, smoothness * kernel_NN.sum(1)
 
 
-def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling: Tensor, diagonal_N: Tensor) -> Tensor:
+def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling: Blocks, diagonal_N: Tensor) -> Tensor:
     """Compute r' (M + diag(d)) r with r = softmax(logits) - onehot(target) at each position.
 
     Args:
         logits_KN: (K, N) float32 or float64.
         target_K: (K,) int64 index of the true token.
-        coupling: (N, N) symmetric M, or its (F,) spectrum by `toeplitz.toeplitz_spectrum`; same dtype.
+        coupling: Symmetric (N, N) M, by `toeplitz.cut`; same dtype.
         diagonal_N: (N,) d, same dtype.
 
     Returns:
         (K,) in the dtype of the logits; 0 where the prediction is certain and right. Differentiable once.
 
     Example:
-        >>> quadratic_form_loss(torch.zeros(1, 2), torch.tensor([0]), torch.eye(2), torch.zeros(2))
+        >>> from smmd_lightning.losses.toeplitz import cut
+        >>> quadratic_form_loss(torch.zeros(1, 2), torch.tensor([0]), cut(torch.eye(2)), torch.zeros(2))
         tensor([0.5000])
     """
-    return _QuadraticForm.apply(logits_KN, target_K, coupling, diagonal_N)
+    return _QuadraticForm.apply(logits_KN.softmax(dim=1), target_K, coupling, diagonal_N)
 
 
-def expected_distance(logits_KN: Tensor, target_K: Tensor, distances_NN: Tensor) -> Tensor:
+def expected_distance(
+    logits_KN: Tensor, target_K: Tensor, distances_NN: Tensor, log_normalizer_K: Tensor | None = None
+) -> Tensor:
     """Compute sum_j p_j d(v_j, v_target): the earth mover's distance of p = softmax(logits) to one-hot.
 
     Args:
         logits_KN: (K, N) logits.
         target_K: (K,) int64 index of the true token.
         distances_NN: (N, N) distances, same dtype.
+        log_normalizer_K: (K,) logarithm of what the exponentials are divided by, for p over more tokens than these
+            N, of which the others cost nothing. None: over these alone.
 
     Returns:
         (K,).
     """
-    return (logits_KN.softmax(dim=1) * distances_NN[target_K]).sum(1)
+    if log_normalizer_K is None:
+        probability_KN = logits_KN.softmax(dim=1)
+    else:
+        probability_KN = (logits_KN - log_normalizer_K[:, None]).exp()
+    # On a CPU four times as fast as `distances_NN[target_K]`.
+    return (probability_KN * distances_NN.index_select(0, target_K)).sum(1)
 
 
 def soft_target_divergence(log_probability_KN: Tensor, soft_target_KN: Tensor, negentropy_K: Tensor) -> Tensor:
@@ -97,22 +106,18 @@ def negentropy(soft_target_KN: Tensor) -> Tensor:
 
 
 class _QuadraticForm(torch.autograd.Function):
-    """The product A r serves the gradient as well: d(r' A r)/dz = 2 p * (A r - p . A r), A symmetric."""
+    """The product A r serves the gradient as well: d(r' A r)/dp = 2 A r, A symmetric."""
 
     @staticmethod
-    def forward(ctx: Any, logits_KN: Tensor, target_K: Tensor, coupling: Tensor, diagonal_N: Tensor) -> Tensor:
-        probability_KN = logits_KN.softmax(dim=1)
+    def forward(ctx: Any, probability_KN: Tensor, target_K: Tensor, coupling: Blocks, diagonal_N: Tensor) -> Tensor:
         minus_one_K1 = probability_KN.new_full((len(target_K), 1), -1.0)
         residual_KN = probability_KN.scatter_add(1, target_K[:, None], minus_one_K1)
         pull_KN = multiply(residual_KN, coupling).addcmul_(residual_KN, diagonal_N)
-        loss_K = (residual_KN * pull_KN).sum(1)
-        if ctx.needs_input_grad[0]:
-            centre_K1 = (probability_KN * pull_KN).sum(1, keepdim=True)
-            ctx.save_for_backward(pull_KN.sub_(centre_K1).mul_(probability_KN).mul_(2))
-        return loss_K
+        ctx.save_for_backward(pull_KN)
+        return residual_KN.mul_(pull_KN).sum(1)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_K: Tensor) -> tuple[Tensor, None, None, None]:
-        (gradient_KN,) = ctx.saved_tensors
-        return gradient_KN * grad_K[:, None], None, None, None
+        (pull_KN,) = ctx.saved_tensors
+        return pull_KN * (2 * grad_K)[:, None], None, None, None

@@ -64,4 +64,5 @@ class GaussianSmoothingLoss(NumericLoss):
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Divergence from the smoothed target of each position."""
         soft_target_NN, negentropy_N = self.soft_target_NN.to(logits_KN), self.negentropy_N.to(logits_KN)
-        return soft_target_divergence(logits_KN.log_softmax(dim=1), soft_target_NN[target_K], negentropy_N[target_K])
+        soft_target_KN = soft_target_NN.index_select(0, target_K)
+        return soft_target_divergence(logits_KN.log_softmax(dim=1), soft_target_KN, negentropy_N[target_K])

@@ -104,9 +104,9 @@ class NTILLoss(NumericLoss):
         # One slot a token: the slots behind the last number hold 0 for both and are never read.
         x = torch.zeros_like(written_K).index_add(0, number_K, written_K)
         y = torch.zeros_like(true_K).index_add(0, number_K, true_K)
-        larger, smaller = torch.maximum(x, y), torch.minimum(x, y)
-        whole = self.relative * (x - y).abs() / (larger + 1)
-        whole = whole + self.magnitude * (larger.log1p() - smaller.log1p())
+        deviation = (x.log1p() - y.log1p()).abs()
+        # The relative deviation follows from it: |X - Y| / (max + 1) = 1 - (min + 1) / (max + 1).
+        whole = self.magnitude * deviation - self.relative * deviation.neg().expm1()
         return token_K + whole[number_K]
 
     def _chosen_value(self, logits_KN: Tensor, values_N: Tensor) -> Tensor:

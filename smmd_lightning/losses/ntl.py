@@ -22,8 +22,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from smmd_lightning.losses import kernels
-from smmd_lightning.losses.base import NumericLoss, NumericPositions
+from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
+from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
 from smmd_lightning.numbers import NumericVocabulary
 
 ERRORS: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "mae": F.l1_loss, "huber": F.huber_loss}
@@ -31,25 +32,7 @@ OFF_NUMBER_FACTOR = 1.01
 """How much more a token that is no number costs than the worst number, when reweighing."""
 
 
-class _NumberTokenLoss(NumericLoss):
-    """What both forms share: the reweighing."""
-
-    def __init__(self, reweigh: bool) -> None:
-        super().__init__()
-        self.reweigh = reweigh
-        self.needs_log_normalizer = reweigh
-
-    def _reweigh(self, loss_K: Tensor, logits_KN: Tensor, positions: NumericPositions | None, worst: Tensor) -> Tensor:
-        """Weigh by the probability m of numeric tokens: m loss + (1 - m) 1.01 worst."""
-        if not self.reweigh:
-            return loss_K
-        assert positions is not None  # `forward` has checked
-        assert positions.log_normalizer_K is not None
-        mass_K = (logits_KN.logsumexp(1) - positions.log_normalizer_K.to(logits_KN)).exp()
-        return mass_K * loss_K + (1 - mass_K) * OFF_NUMBER_FACTOR * worst.to(logits_KN)
-
-
-class NTLWASLoss(_NumberTokenLoss):
+class NTLWASLoss(NumericLoss):
     """NTL-WAS: expected distance to the target, sum_j p_j |v_j - v_target|.
 
     With p the softmax over the numeric tokens alone; zero for a certain and right prediction. Tokens of one
@@ -57,6 +40,8 @@ class NTLWASLoss(_NumberTokenLoss):
     """
 
     distances_NN: Tensor
+    """Distances; when reweighing less `off_number`, what probability on other tokens costs."""
+    off_number: Tensor
 
     def __init__(self, squash: float | None = None, reweigh: bool = False) -> None:
         """Take the settings.
@@ -68,22 +53,28 @@ class NTLWASLoss(_NumberTokenLoss):
         Raises:
             ValueError: `squash` is below 1.
         """
-        super().__init__(reweigh)
+        super().__init__()
+        self.needs_log_normalizer = self.reweigh = reweigh
         self.squash = kernels.checked_squash(squash)
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:
         """Distances between all numeric tokens."""
-        distances_NN = kernels.pairwise_distances(vocabulary.values)
-        return {"distances_NN": kernels.squash(distances_NN, self.squash)}
+        distances_NN = kernels.squash(kernels.pairwise_distances(vocabulary.values), self.squash)
+        off_number = (OFF_NUMBER_FACTOR if self.reweigh else 0.0) * distances_NN.max()
+        return {"distances_NN": distances_NN - off_number, "off_number": off_number}
 
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Expected distance of each position."""
         distances_NN = self.distances_NN.to(logits_KN)
-        loss_K = expected_distance(logits_KN, target_K, distances_NN)
-        return self._reweigh(loss_K, logits_KN, positions, worst=distances_NN.max())
+        if not self.reweigh:
+            return expected_distance(logits_KN, target_K, distances_NN)
+        # With p over the whole head: sum_j p_j d_j + (1 - sum_j p_j) w = w + sum_j p_j (d_j - w).
+        log_normalizer_K = head_log_normalizer(positions).to(logits_KN)
+        loss_K = expected_distance(logits_KN, target_K, distances_NN, log_normalizer_K)
+        return self.off_number.to(logits_KN) + loss_K
 
 
-class NTLRegressionLoss(_NumberTokenLoss):
+class NTLRegressionLoss(NumericLoss):
     """NTL-MSE and its kin: error of the expected value, f(sum_j p_j v_j, v_target).
 
     Zero for a certain and right prediction, but also wherever the expectation happens to be right.
@@ -101,7 +92,8 @@ class NTLRegressionLoss(_NumberTokenLoss):
         Raises:
             ValueError: `error` is none of the three.
         """
-        super().__init__(reweigh)
+        super().__init__()
+        self.needs_log_normalizer = self.reweigh = reweigh
         if error not in ERRORS:
             raise ValueError(f"error must be one of {', '.join(ERRORS)}, got {error!r}.")
         self.error = error
@@ -116,4 +108,7 @@ class NTLRegressionLoss(_NumberTokenLoss):
         expectation_K = logits_KN.softmax(dim=1) @ values_N
         error = ERRORS[self.error]
         loss_K = error(expectation_K, values_N[target_K], reduction="none")
-        return self._reweigh(loss_K, logits_KN, positions, worst=error(values_N[0], values_N[-1]))
+        if not self.reweigh:
+            return loss_K
+        mass_K = (logits_KN.logsumexp(1) - head_log_normalizer(positions).to(logits_KN)).exp()
+        return mass_K * loss_K + (1 - mass_K) * OFF_NUMBER_FACTOR * error(values_N[0], values_N[-1])

@@ -45,11 +45,19 @@ class NumericPositions:
         Returns:
             (K,) int64, 0 for the tokens of the first number, 1 for those of the second, …
         """
-        begins = torch.ones_like(self.row_K, dtype=torch.bool)
-        begins[1:] = (self.row_K[1:] != self.row_K[:-1]) | (self.column_K[1:] != self.column_K[:-1] + 1)
+        place_K = self.row_K * (1 << 32) + self.column_K  # no two rows touch
+        begins = torch.ones_like(place_K, dtype=torch.bool)
+        begins[1:] = place_K[1:] != place_K[:-1] + 1
         if begins_K is not None:
             begins |= begins_K
         return begins.cumsum(0) - 1
+
+
+def head_log_normalizer(positions: NumericPositions | None) -> Tensor:
+    """Return the `log_normalizer_K` that a loss has asked for by `needs_log_normalizer`."""
+    assert positions is not None
+    assert positions.log_normalizer_K is not None
+    return positions.log_normalizer_K
 
 
 def digits_after(number_K: Tensor, digits_K: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
 from smmd_lightning.losses.functional import quadratic_form_loss, smmd_form
-from smmd_lightning.losses.toeplitz import toeplitz_spectrum
+from smmd_lightning.losses.toeplitz import Blocks, cut
 from smmd_lightning.numbers import NumericVocabulary
 
 Term = Literal["smmd", "mmd", "smooth"]
@@ -57,8 +57,10 @@ class SMMDLoss(NumericLoss):
         [0.0, 1.36, 2.63]
     """
 
-    coupling: Tensor
-    """The (N, N) matrix M of A = M + diag(d); of many evenly spaced values its spectrum, see `toeplitz`."""
+    near: Tensor
+    between_QQ: Tensor
+    basis_RW: Tensor
+    """The (N, N) matrix M of A = M + diag(d), as `toeplitz.Blocks`."""
     diagonal_N: Tensor
 
     def __init__(
@@ -133,10 +135,10 @@ class SMMDLoss(NumericLoss):
         alpha = kernels.smoothness_weight(kernel_NN) if self.smoothness == "auto" else self.smoothness
         mmd, smooth = {"smmd": (1.0, alpha), "mmd": (1.0, 0.0), "smooth": (0.0, alpha)}[self.term]
         coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd, smooth)
-        spectrum_F = toeplitz_spectrum(coupling_NN)
-        return {"coupling": coupling_NN if spectrum_F is None else spectrum_F, "diagonal_N": diagonal_N}
+        return {**cut(coupling_NN)._asdict(), "diagonal_N": diagonal_N}
 
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Compute r' A r of each position."""
-        coupling, diagonal_N = self.coupling.to(logits_KN), self.diagonal_N.to(logits_KN)
-        return quadratic_form_loss(logits_KN, target_K, coupling, diagonal_N)
+        tables = (self.near, self.between_QQ, self.basis_RW, self.diagonal_N)
+        *coupling, diagonal_N = (table.to(logits_KN) for table in tables)
+        return quadratic_form_loss(logits_KN, target_K, Blocks(*coupling), diagonal_N)
