@@ -151,7 +151,7 @@ def render(finished: list[dict[str, Any]]) -> str:
             ]
         )
     head_ = ["head", "N", "numeric positions", "SMMD", "NTL-WAS, ours", "NTL-WAS, ntloss", "head and CE"]
-    return table([*head_, "SMMD's share", "target", "floor of SMMD"], rows)
+    return table([*head_, "SMMD's share", "target", "two products with the whole matrix"], rows)
 
 
 if __name__ == "__main__":
