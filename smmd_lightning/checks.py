@@ -17,7 +17,8 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from lightning.pytorch.utilities import rank_zero_warn
+from lightning.pytorch.utilities.rank_zero import rank_zero_debug, rank_zero_warn
+from torch import nn
 
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.processors import load_processor
@@ -48,7 +49,9 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     check_strategy(trainer)
     from smmd_lightning.backbones.loading import check_names
 
-    check_names(backbone)
+    skeleton = check_names(backbone)
+    if stage == "fit" and hasattr(module, "optimizer"):
+        check_optimizer(module, skeleton)
     objective = getattr(module, "objective", None)
     if objective is not None and objective.numeric_loss is not None:
         processor = load_processor(
@@ -56,6 +59,31 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
         )
         # Raises what there is to say about a tokenizer without numbers.
         NumericVocabulary.from_tokenizer(getattr(processor, "tokenizer", processor), **asdict(module.vocabulary))
+
+
+def check_optimizer(module: Any, skeleton: nn.Module) -> None:
+    """Makes the optimizer and its schedule for a model without weights, to see what they say to their settings.
+
+    Args:
+        module: The LightningModule.
+        skeleton: The model's copy, frozen as the model will be.
+
+    Raises:
+        ValueError: The optimizer or the schedule refuses a setting.
+    """
+    trained = [(name, parameter) for name, parameter in skeleton.named_parameters() if parameter.requires_grad]
+    if module.backbone.adapter is not None:  # its matrices are not there yet
+        trained = [("adapter.weight", nn.Parameter(torch.empty(2, 2, device="meta")))]
+    setting = "optimizer"
+    try:
+        optimizer = module.optimizer(trained) if trained else None
+        setting = "lr_scheduler"
+        if optimizer is not None and module.lr_scheduler is not None:
+            module.lr_scheduler(optimizer)
+    except (ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"model.{setting} cannot be made with these settings: {error}") from error
+    except Exception as error:  # of parameters without memory, perhaps: then the real ones decide
+        rank_zero_debug(f"model.{setting} was not checked before loading: {error}")
 
 
 def check_strategy(trainer: Any) -> None:

@@ -9,7 +9,7 @@ from lightning.pytorch.strategies import FSDPStrategy
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA
 from smmd_lightning.backbones.loading import check_names
-from smmd_lightning.checks import check_precision, check_strategy
+from smmd_lightning.checks import check_optimizer, check_precision, check_strategy
 from smmd_lightning.cli import main
 from smmd_lightning.strategies import FSDP2Strategy
 
@@ -63,6 +63,22 @@ IMPOSSIBLE = {
         ["--model.numeric_loss.init_args.bandwidths=[-2]"],
         r"^bandwidths must be one or more positive numbers, got \(-2\.0,\)\.$",
     ),
+    "learning rate below 0": (
+        ["--model.optimizer.init_args.lr=-0.001"],
+        r"model\.optimizer cannot be made with these settings: Invalid learning rate: -0\.001",
+    ),
+    "learning rate below 0, adapter": (
+        [f"{LORA}.rank=2", "--model.optimizer.init_args.lr=-0.001"],
+        r"model\.optimizer cannot be made with these settings: Invalid learning rate: -0\.001",
+    ),
+    "matrices alone": (
+        ["--model.optimizer=torch.optim.Muon", "--model.optimizer.lr=0.001"],
+        r"model\.optimizer cannot be made.*Muon only supports 2D parameters",
+    ),
+    "warm-up below 0": (
+        ["--model.lr_scheduler.init_args.warmup_steps=-1"],
+        r"model\.lr_scheduler cannot be made with these settings: warmup_steps must be at least 0, got -1",
+    ),
 }
 
 
@@ -112,6 +128,19 @@ def test_looking_up_names_changes_neither_backbone_nor_random_numbers():
     assert torch.equal(torch.get_rng_state(), before)
     assert not backbone.loaded
     assert not list(backbone.parameters())
+
+
+def test_an_optimizer_that_wants_memory_is_left_to_the_real_parameters():
+    class Module:
+        backbone = LanguageBackbone("tiny:llama")
+        lr_scheduler = None
+
+        @staticmethod
+        def optimizer(trained):
+            assert all(parameter.device.type == "meta" for _, parameter in trained)
+            raise RuntimeError("fused=True requires CUDA tensors")
+
+    check_optimizer(Module, check_names(Module.backbone))
 
 
 def test_lightnings_own_sharding_is_refused_and_ours_is_not():

@@ -98,11 +98,14 @@ def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, An
     return folder, config, found
 
 
-def check_names(backbone: Backbone) -> None:
+def check_names(backbone: Backbone) -> PreTrainedModel:
     """Looks up adapter targets and frozen names in a copy of the model without weights.
 
     Args:
         backbone: A backbone that is not loaded; neither it nor torch's generators change.
+
+    Returns:
+        The copy, frozen as the backbone will be, without its adapter.
 
     Raises:
         OSError: The model cannot be found.
@@ -115,6 +118,7 @@ def check_names(backbone: Backbone) -> None:
     if backbone.adapter is not None:
         backbone.adapter.targets(causal, backbone.language_module(causal))
         matching(causal, backbone.adapter.also_train)
+    return causal
 
 
 def _has_remote_code(config: PretrainedConfig, auto_class: Any) -> bool:
