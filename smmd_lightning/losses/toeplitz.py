@@ -55,7 +55,8 @@ def cut(matrix_NN: Tensor) -> Blocks:
     blocks_CCWW = matrix_NN.unflatten(1, (-1, width)).unflatten(0, (-1, width)).transpose(1, 2)
     right_WX = torch.cat([*blocks_CCWW[0, 1:], *blocks_CCWW[1:, 0]], dim=1)
     vectors_WW, singular_W, _ = torch.linalg.svd(right_WX, full_matrices=False)
-    rank = int((singular_W > TOLERANCE * singular_W[0]).sum())
+    # At least one, which costs nothing: without a basis a matrix counts as a single block.
+    rank = max(1, int((singular_W > TOLERANCE * singular_W[0]).sum()))
     if rank > width // 2:
         return whole
     basis_RW = vectors_WW[:, :rank].T

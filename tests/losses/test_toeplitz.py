@@ -29,6 +29,13 @@ def test_the_product_is_that_with_the_matrix(size, reach):
     torch.testing.assert_close(multiply(rows_KN, blocks), rows_KN @ matrix_NN, rtol=0, atol=1e-7)
 
 
+@pytest.mark.parametrize("diagonal", [0.0, 2.0])
+def test_a_matrix_with_nothing_off_its_diagonal(diagonal):
+    rows_KN = torch.randn(5, 1000, dtype=torch.float64)
+    product_KN = multiply(rows_KN, cut(diagonal * torch.eye(1000, dtype=torch.float64)))
+    torch.testing.assert_close(product_KN, diagonal * rows_KN, rtol=0, atol=0)
+
+
 def test_every_entry_of_the_matrix_comes_back():
     matrix_NN = toeplitz(smooth_row(1000))
     assert (multiply(torch.eye(1000, dtype=torch.float64), cut(matrix_NN)) - matrix_NN).abs().max() < 1e-9
@@ -88,11 +95,22 @@ def test_binding_again_replaces_the_blocks():
 
 
 @pytest.mark.parametrize("sharpness", [0.0, 1.0, 10.0, 40.0])
-@pytest.mark.parametrize("settings", [{}, {"term": "mmd"}, {"term": "smooth"}, {"kernel": "laplace"}, {"squash": None}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"term": "mmd"},
+        {"term": "smooth"},
+        {"kernel": "laplace"},
+        {"squash": None},
+        {"smoothness": 1.0},  # nothing left off the diagonal
+        {"bandwidths": (0.02,)},  # nor here
+    ],
+)
 def test_loss_and_gradient_in_float32_are_as_exact_as_with_the_matrix(settings, sharpness):
     loss = bound(list(range(1000)), **settings)
     kernel_NN = loss.kernel_matrix(loss.vocabulary.values)
-    alpha = 1 / (2 * kernel_NN.sum(1).mean())
+    alpha = 1 / (2 * kernel_NN.sum(1).mean()) if loss.smoothness == "auto" else loss.smoothness
     mmd, smooth = {"smmd": (1.0, alpha), "mmd": (1.0, 0.0), "smooth": (0.0, alpha)}[loss.term]
     coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd, smooth)
     generator = torch.Generator().manual_seed(3)
