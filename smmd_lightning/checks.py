@@ -14,6 +14,7 @@ One real example::
 from __future__ import annotations
 
 from dataclasses import asdict
+from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from torch import nn
 
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.processors import load_processor
+from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
 
 LOSSES = ("val/loss", "val/ce", "val/numeric")
 """What validation logs without generating answers."""
@@ -51,7 +53,7 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
 
     skeleton = check_names(backbone)
     if stage == "fit" and hasattr(module, "optimizer"):
-        check_optimizer(module, skeleton)
+        check_optimizer(trainer, module, skeleton)
     objective = getattr(module, "objective", None)
     if objective is not None and objective.numeric_loss is not None:
         processor = load_processor(
@@ -61,29 +63,38 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
         NumericVocabulary.from_tokenizer(getattr(processor, "tokenizer", processor), **asdict(module.vocabulary))
 
 
-def check_optimizer(module: Any, skeleton: nn.Module) -> None:
+def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
     """Makes the optimizer and its schedule for a model without weights, to see what they say to their settings.
 
     Args:
+        trainer: The trainer.
         module: The LightningModule.
         skeleton: The model's copy, frozen as the model will be.
 
     Raises:
-        ValueError: The optimizer or the schedule refuses a setting.
+        ValueError: The optimizer or the schedule refuses a setting, or a schedule decays over a training without end.
     """
     trained = [(name, parameter) for name, parameter in skeleton.named_parameters() if parameter.requires_grad]
     if module.backbone.adapter is not None:  # its matrices are not there yet
         trained = [("adapter.weight", nn.Parameter(torch.empty(2, 2, device="meta")))]
-    setting = "optimizer"
+    setting, schedule = "optimizer", None
     try:
         optimizer = module.optimizer(trained) if trained else None
         setting = "lr_scheduler"
         if optimizer is not None and module.lr_scheduler is not None:
-            module.lr_scheduler(optimizer)
+            schedule = module.lr_scheduler(optimizer)
     except (ValueError, ZeroDivisionError) as error:
         raise ValueError(f"model.{setting} cannot be made with these settings: {error}") from error
     except Exception as error:  # of parameters without memory, perhaps: then the real ones decide
         rank_zero_debug(f"model.{setting} was not checked before loading: {error}")
+    endless = trainer.max_steps == -1 and trainer.max_epochs in (-1, None)
+    for name, made in (("lr_scheduler", schedule), ("weight_schedule", getattr(module, "weight_schedule", None))):
+        decays = isinstance(made, WarmupDecay | WarmUpAndDecay) and made.decay != "constant"
+        if endless and decays and getattr(made, "total_steps", None) is None:
+            raise ValueError(
+                f"model.{name} decays over the whole training, but neither trainer.max_steps nor trainer.max_epochs "
+                "says how long that is. Set one of them, or decay: constant."
+            )
 
 
 def check_strategy(trainer: Any) -> None:
@@ -114,18 +125,27 @@ def check_monitors(trainer: Any, module: Any) -> None:
     """Refuses callbacks that wait for a metric which no validation will give.
 
     Raises:
-        ValueError: A monitored metric needs generated answers, and `generation_limit` is 0.
+        ValueError: A monitored metric is a misspelt one, or needs generated answers where `generation_limit` is 0.
     """
-    if getattr(trainer.datamodule, "generation_limit", None) != 0:
-        return
+    without = getattr(trainer.datamodule, "generation_limit", None) == 0
     generated = _metrics_of_answers(module)
     for callback in trainer.callbacks:
         monitor = getattr(callback, "monitor", None)
-        if isinstance(monitor, str) and monitor in generated:
+        if not isinstance(monitor, str):
+            continue
+        if monitor in generated and without:
             raise ValueError(
                 f"{type(callback).__name__} waits for {monitor!r}, a metric of generated answers, but "
                 "data.generation_limit=0 generates none. Raise data.generation_limit, or monitor one of "
-                f"{', '.join(LOSSES)} (--checkpoint.monitor=val/loss --checkpoint.mode=min)."
+                f"{', '.join(LOSSES)} (--checkpoint.monitor=val/loss)."
+            )
+        known = {*LOSSES, *generated}
+        # What is like none of them may be logged by somebody's own callback or module.
+        near = get_close_matches(monitor.removeprefix("val/"), [name[4:] for name in known], n=1, cutoff=0.8)
+        if generated and monitor not in known and "/by_" not in monitor and near:
+            raise ValueError(
+                f"{type(callback).__name__} waits for {monitor!r}, which validation does not log. "
+                f"Do you mean 'val/{near[0]}'? There are {', '.join(sorted(known))}."
             )
 
 

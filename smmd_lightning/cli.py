@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 import torch
 from lightning.pytorch import LightningDataModule, Trainer
-from lightning.pytorch.callbacks import LearningRateMonitor, ProgressBar
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ProgressBar
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI, instantiate_class
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
@@ -117,13 +117,22 @@ class SMMDCLI(LightningCLI):
         check_trainer(settings)
         if settings.get("logger") in (None, True):
             kwargs["logger"] = TensorBoardLogger(self._get(self.config_init, "run_dir"), name="", version="")
+        strategy = settings.get("strategy")
+        if (
+            isinstance(strategy, str) and "." in strategy
+        ):  # a class of its own settings, which Lightning takes by object
+            kwargs["strategy"] = instantiate_class((), {"class_path": strategy})
         plugins = settings.get("plugins") or []
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             kwargs["plugins"] = [*plugins, AtomicCheckpointIO()]
         callbacks = settings.get("callbacks") or []
         callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
+        ours: list[Callback] = []
         if settings.get("enable_progress_bar") is not False and not any(isinstance(c, ProgressBar) for c in callbacks):
-            kwargs["callbacks"] = [*callbacks, progress()]
+            ours.append(progress())
+        if settings.get("logger") is not False:  # the monitor refuses to be without one
+            ours.append(LearningRateMonitor("step"))
+        kwargs["callbacks"] = [*callbacks, *ours]
         return super().instantiate_trainer(**kwargs)
 
     def _parse_ckpt_path(self) -> None:
@@ -183,7 +192,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         save_config_callback=RunFolder,
         seed_everything_default=0,
         trainer_defaults={
-            "callbacks": [RunLock(), Guard(), LearningRateMonitor("step"), Throughput(), Preemption()],
+            "callbacks": [RunLock(), Guard(), Throughput(), Preemption()],
             "use_distributed_sampler": False,
             "enable_model_summary": False,  # StartSummary says it shorter
         },

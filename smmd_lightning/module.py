@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
+from lightning.pytorch.trainer.states import TrainerFn
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -25,8 +26,8 @@ from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.objective import NumericObjective, StepCounts
 from smmd_lightning.processors import load_processor
-from smmd_lightning.resume import begin_next_epoch, draw_anew, settle_counters
-from smmd_lightning.schedules import WarmUpAndDecay
+from smmd_lightning.resume import begin_next_epoch, draw_anew, follow_settings, group_settings, settle_counters
+from smmd_lightning.schedules import WarmUpAndDecay, planned_steps
 from smmd_lightning.settings import keep_settings
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, VocabularyOptions
@@ -84,16 +85,17 @@ class SMMDModule(LightningModule):
         self._window = Window()
         self._eval_sums = LossSums()
         self._without_numbers = 0
+        self._optimizer_before: Any = None
         keep_settings(self, numeric_loss)
 
     # -- set-up ---------------------------------------------------------------------------------------------------
 
     def configure_model(self) -> None:
         """Loads the weights and binds the objective to the model's numeric vocabulary; a second call does nothing."""
-        if self.backbone.loaded:
+        if hasattr(self, "tokenizer"):
             return
         strategy = None if self._trainer is None else self.trainer.strategy
-        if isinstance(strategy, ShardedStrategy):
+        if isinstance(strategy, ShardedStrategy) and not self.backbone.loaded:
             strategy.load_backbone(self.backbone)
         else:
             self.backbone.load()
@@ -113,6 +115,7 @@ class SMMDModule(LightningModule):
         if not trained:
             raise ValueError("Nothing to train: every parameter is frozen. Look at the backbone's freeze settings.")
         optimizer = self.optimizer(trained)
+        self._fresh_groups = group_settings(optimizer)
         if self.lr_scheduler is None:
             return optimizer
         scheduler = self.lr_scheduler(optimizer)
@@ -120,14 +123,15 @@ class SMMDModule(LightningModule):
             entry = {"scheduler": scheduler, "interval": "epoch", "monitor": "val/loss"}
             return {"optimizer": optimizer, "lr_scheduler": entry}
         if getattr(scheduler, "total_steps", 0) is None:
-            scheduler.total_steps = int(self.trainer.estimated_stepping_batches)  # type: ignore[attr-defined]
+            scheduler.total_steps = planned_steps(self.trainer)  # type: ignore[attr-defined]
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     # -- training -------------------------------------------------------------------------------------------------
 
     def on_train_start(self) -> None:
-        """Notes the run's seed, from which every micro-batch draws anew."""
+        """Notes the run's seed, from which every micro-batch draws anew; settings beat those of a checkpoint."""
         self._seed = torch.initial_seed()
+        follow_settings(self.trainer, self._fresh_groups, self._optimizer_before, self.hparams.get("optimizer"))
         begin_next_epoch(self.trainer)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -153,7 +157,7 @@ class SMMDModule(LightningModule):
     def _weight_share(self) -> float:
         if self.weight_schedule is None:
             return 1.0
-        return self.weight_schedule.factor(self.global_step, int(self.trainer.estimated_stepping_batches))
+        return self.weight_schedule.factor(self.global_step, planned_steps(self.trainer))
 
     def _step_counts(self, batch: Batch) -> StepCounts | None:
         """Counts what the optimizer step divides by, over the window and all processes."""
@@ -276,5 +280,8 @@ class SMMDModule(LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
         self._without_numbers = checkpoint.get("steps_without_numbers", 0)
+        settings = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
+        if self._trainer is not None and self.trainer.state.fn == TrainerFn.FITTING:
+            self._optimizer_before = settings.get("optimizer")
         if not self.hparams:
-            self.save_hyperparameters(checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {}), logger=False)
+            self.save_hyperparameters(settings, logger=False)

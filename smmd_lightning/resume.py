@@ -9,12 +9,17 @@ anew with every micro-batch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.trainer.states import TrainerFn
+from lightning.pytorch.utilities import rank_zero_warn
+from torch.optim import Optimizer
+
+from smmd_lightning.schedules import WarmupDecay
 
 
 def draw_anew(seed: int, *place: int) -> None:
@@ -48,6 +53,37 @@ def begin_next_epoch(trainer: Trainer) -> None:
     loop = trainer.fit_loop
     if loop.restarted_mid_epoch and trainer.current_epoch == loop.epoch_progress.current.ready:
         loop.reset_restart_stage()
+
+
+def group_settings(optimizer: Optimizer) -> list[dict[str, Any]]:
+    """Returns the settings of each of an optimizer's groups, as it was made."""
+    return [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
+
+
+def follow_settings(trainer: Trainer, fresh: list[dict[str, Any]], before: Any, now: Any) -> None:
+    """Gives an optimizer whose state came from a checkpoint those settings that have changed since.
+
+    Args:
+        trainer: The trainer, when training starts.
+        fresh: What `group_settings` said before the state was loaded.
+        before: `class_path` and `init_args` of the optimizer in the checkpoint; None: nothing was loaded.
+        now: The same of the present run.
+    """
+    if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
+        return
+    old, new = before.get("init_args") or {}, now.get("init_args") or {}
+    changed = {name for name in {*old, *new} if old.get(name) != new.get(name)}
+    rates = {name for name in changed if name.split("_")[-1] == "lr"}
+    schedules = [config.scheduler for config in trainer.lr_scheduler_configs]
+    if rates and not schedules:
+        changed.add("lr")
+    if rates and not all(isinstance(schedule, WarmupDecay) for schedule in schedules):
+        rank_zero_warn(
+            f"model.optimizer: {', '.join(sorted(rates))} differs from the checkpoint's, whose learning-rate schedule "
+            "goes on with the rate it had. Take smmd_lightning.schedules.WarmupDecay, which follows the settings."
+        )
+    for group, settings in zip(trainer.optimizers[0].param_groups, fresh, strict=True):
+        group.update({name: settings[name] for name in changed & settings.keys() - (rates if schedules else set())})
 
 
 def validation_is_due(trainer: Trainer) -> bool:

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
+
+if TYPE_CHECKING:
+    from lightning.pytorch import Trainer
 
 Decay = Literal["linear", "cosine", "constant"]
 
@@ -64,8 +67,17 @@ class WarmUpAndDecay:
         return self.floor + (1 - self.floor) * left
 
 
+def planned_steps(trainer: Trainer) -> int | None:
+    """Returns the optimizer steps that a training will make, None where nothing but the clock ends it."""
+    steps = trainer.estimated_stepping_batches
+    return None if math.isinf(steps) else int(steps)
+
+
 class WarmupDecay(LambdaLR):
     """The same for the learning rate.
+
+    A checkpoint keeps how far the schedule has come, not its settings: a run that goes on with more steps, another
+    decay or another rate follows these from there on.
 
     Args:
         optimizer: The optimizer.
@@ -88,7 +100,6 @@ class WarmupDecay(LambdaLR):
         floor: float = 0.0,
         total_steps: int | None = None,
     ) -> None:
-        # Plain settings, since a schedule's state is kept in checkpoints.
         self.warmup_steps, self.decay, self.decay_share, self.floor = warmup_steps, decay, decay_share, floor
         self.total_steps = total_steps
         WarmUpAndDecay(warmup_steps, decay, decay_share, floor)  # raises
@@ -98,3 +109,15 @@ class WarmupDecay(LambdaLR):
         """Returns the share of the full rate at optimizer step `step` (0-based)."""
         shape = WarmUpAndDecay(self.warmup_steps, self.decay, self.decay_share, self.floor)
         return shape.factor(step, self.total_steps)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns how many steps have been made."""
+        return {"last_epoch": self.last_epoch, "_step_count": self._step_count}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on after as many steps, at the rate that the present settings have there."""
+        self.last_epoch, self._step_count = state_dict["last_epoch"], state_dict["_step_count"]
+        # The optimizer's state came from the checkpoint too, with the rates of the settings before.
+        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
+            group["initial_lr"], group["lr"] = base, base * self.factor(self.last_epoch)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]

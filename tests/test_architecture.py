@@ -25,9 +25,11 @@ ALLOWED = {
         "types", "numbers", "losses", "objective", "loss_sums", "distributions", "metrics", "processors", "resume",
         "schedules", "settings", "strategies", "weight_names", "backbones.base",
     },
-    "smmd_lightning.checks": {"numbers", "processors", "strategies", "backbones.loading"},
+    "smmd_lightning.checks": {"numbers", "processors", "strategies", "schedules", "backbones.loading"},
     "smmd_lightning.secrets": set(),
     "smmd_lightning.schedules": set(),
+    "smmd_lightning.resume": {"schedules"},
+    "smmd_lightning.metric_names": set(),
     "datamodules": {"types", "answers", "processors"},
 }  # fmt: skip
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from lightning.pytorch import Trainer
 from lightning.pytorch.strategies import FSDPStrategy
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA
 from smmd_lightning.backbones.loading import check_names
@@ -63,6 +65,10 @@ IMPOSSIBLE = {
         ["--model.numeric_loss.init_args.bandwidths=[-2]"],
         r"^bandwidths must be one or more positive numbers, got \(-2\.0,\)\.$",
     ),
+    "misspelt metric to monitor": (
+        ["--checkpoint.monitor=val/exact_mach"],
+        r"BestAndLast waits for 'val/exact_mach', which validation does not log\. Do you mean 'val/exact_match'\?",
+    ),
     "learning rate below 0": (
         ["--model.optimizer.init_args.lr=-0.001"],
         r"model\.optimizer cannot be made with these settings: Invalid learning rate: -0\.001",
@@ -74,6 +80,19 @@ IMPOSSIBLE = {
     "matrices alone": (
         ["--model.optimizer=torch.optim.Muon", "--model.optimizer.lr=0.001"],
         r"model\.optimizer cannot be made.*Muon only supports 2D parameters",
+    ),
+    "decay without an end": (
+        ["--trainer.max_steps=-1", "--trainer.max_time=00:00:00:05"],
+        r"model\.lr_scheduler decays over the whole training, but neither trainer\.max_steps nor.*decay: constant",
+    ),
+    "weight that decays without an end": (
+        [
+            "--trainer.max_steps=-1",
+            "--trainer.max_time=00:00:00:05",
+            "--model.lr_scheduler.init_args.decay=constant",
+            "--model.weight_schedule={warmup_steps: 3}",
+        ],
+        r"model\.weight_schedule decays over the whole training",
     ),
     "warm-up below 0": (
         ["--model.lr_scheduler.init_args.warmup_steps=-1"],
@@ -115,9 +134,19 @@ def test_a_model_that_cannot_be_had_is_named_with_its_setting(tmp_path, monkeypa
 def test_a_metric_that_validation_never_logs_is_found_before_training(tmp_path):
     arguments = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--trainer.num_sanity_val_steps=1"]
     small = ["--data.init_args.num_workers=0", "--data.init_args.batch_size=2", "--model.max_new_tokens=1"]
-    small.append("--checkpoint.monitor=val/exact_mach")
-    with pytest.raises(ValueError, match=r"waits for 'val/exact_mach', but validation logs only .*val/exact_match"):
+    small.append("--checkpoint.monitor=val/something_else")
+    with pytest.raises(ValueError, match=r"waits for 'val/something_else', but validation logs only .*val/exact_match"):
         main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small])
+
+
+def test_without_a_sanity_check_the_weights_are_kept_all_the_same(tmp_path):
+    arguments = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--trainer.num_sanity_val_steps=0"]
+    small = ["--data.init_args.num_workers=0", "--data.init_args.batch_size=2", "--model.max_new_tokens=1"]
+    small += ["--checkpoint.monitor=val/something_else", "--trainer.val_check_interval=2", "--data.init_args.limit=4"]
+    with pytest.raises(MisconfigurationException, match="something_else"):
+        main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small])
+    kept = torch.load(tmp_path / "run" / "checkpoints" / "last.ckpt", weights_only=True)
+    assert kept["global_step"] == 2
 
 
 def test_looking_up_names_changes_neither_backbone_nor_random_numbers():
@@ -140,7 +169,7 @@ def test_an_optimizer_that_wants_memory_is_left_to_the_real_parameters():
             assert all(parameter.device.type == "meta" for _, parameter in trained)
             raise RuntimeError("fused=True requires CUDA tensors")
 
-    check_optimizer(Module, check_names(Module.backbone))
+    check_optimizer(Trainer(max_steps=1, logger=False), Module, check_names(Module.backbone))
 
 
 def test_lightnings_own_sharding_is_refused_and_ours_is_not():

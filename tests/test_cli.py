@@ -10,6 +10,7 @@ import yaml
 
 from smmd_lightning.cli import SMMDCLI, main, with_checkpoint
 from smmd_lightning.module import SMMDModule
+from smmd_lightning.report.run import read_run
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENTS = sorted((ROOT / "configs" / "experiment").rglob("*.yaml"))
@@ -66,6 +67,23 @@ def test_real_experiments_are_built_as_far_as_that_goes_without_weights(file):
 
 def run_small(run, *more, command="fit"):
     return main([command, "--config", QUICKSTART, "--run_dir", str(run), *SMALL, *more])
+
+
+def test_runs_without_a_logger_and_until_the_clock_ends_them(tmp_path):
+    without = ["--trainer.logger=false", "--trainer.log_every_n_steps=0", "--trainer.val_check_interval=2"]
+    clock = [
+        "--trainer.max_steps=-1",
+        "--trainer.max_time=00:00:00:02",
+        "--model.lr_scheduler.init_args.decay=constant",
+    ]
+    cli = run_small(tmp_path / "run", *without, *clock)
+    assert cli.trainer.global_step > 0
+    assert (tmp_path / "run" / "checkpoints" / "last.ckpt").exists()
+
+
+def curve(run, name):
+    """Every value of a logged curve, step by step."""
+    return [value for _, value in read_run(run).curves[name]]
 
 
 def test_a_second_run_in_the_same_folder_is_refused_and_says_what_to_do(tmp_path):
@@ -125,6 +143,33 @@ def test_the_command_line_beats_the_settings_of_a_checkpoint(tmp_path):
     assert cli.model.objective.loss_weight == 0.25  # nothing was said, so the checkpoint's settings hold
     assert cli.model.max_new_tokens == 7
     assert whole["model"]["loss_weight"] != 0.25
+
+
+def test_a_longer_run_goes_on_with_the_settings_it_is_given(tmp_path):
+    run_small(tmp_path / "run", "--model.lr_scheduler.init_args.warmup_steps=0", "--trainer.log_every_n_steps=1")
+    more = [
+        "--trainer.max_steps=6",
+        "--trainer.log_every_n_steps=1",
+        "--resume=auto",
+        "--model.optimizer.init_args.lr=0.002",
+    ]
+    more += ["--model.lr_scheduler.init_args.warmup_steps=0", "--model.optimizer.init_args.weight_decay=0.5"]
+    cli = run_small(tmp_path / "run", *more)
+    (group,) = cli.trainer.optimizers[0].param_groups
+    assert group["weight_decay"] == 0.5
+    assert group["betas"] == (0.9, 0.98)
+    rates = curve(tmp_path / "run", "lr-AdamW")
+    assert rates[:2] == pytest.approx([1e-3, 0.5e-3])  # half of two steps
+    assert rates[2:] == pytest.approx([2e-3 * left / 6 for left in (4, 3, 2, 1)])
+
+
+def test_a_rate_that_has_no_schedule_follows_the_settings_too(tmp_path):
+    constant = ["--model.lr_scheduler=null"]
+    run_small(tmp_path / "run", *constant)
+    cli = run_small(
+        tmp_path / "run", *constant, "--trainer.max_steps=3", "--resume=auto", "--model.optimizer.init_args.lr=0.5"
+    )
+    assert cli.trainer.optimizers[0].param_groups[0]["lr"] == 0.5
 
 
 def test_settings_of_a_checkpoint_come_first(tmp_path):

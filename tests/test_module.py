@@ -50,6 +50,15 @@ def test_a_checkpoint_of_a_module_built_by_hand_loads_by_path_alone(tmp_path):
     assert loaded.objective.loss_weight == 0.5
 
 
+def test_a_backbone_that_is_loaded_already_is_trained_as_it_is(tmp_path):
+    made = module()
+    made.backbone.load()
+    head = made.backbone.causal.get_output_embeddings().weight
+    fit(tmp_path, made)
+    assert made.backbone.causal.get_output_embeddings().weight is head
+    assert made.tokenizer is not None
+
+
 @pytest.mark.parametrize("backbone", [{"adapter": LoRA(rank=2)}, {"freeze_language": True}], ids=["lora", "frozen"])
 def test_checkpoints_of_trained_weights_only_hold_no_more_and_load(tmp_path, backbone):
     made = module(backbone=backbone, save_trained_only=True)

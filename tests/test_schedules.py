@@ -51,3 +51,22 @@ def test_impossible_settings_are_named(settings, message):
 def test_without_a_known_end_nothing_decays():
     shape = WarmUpAndDecay(warmup_steps=2, decay="cosine")
     assert [shape.factor(step, None) for step in (0, 1, 2, 99)] == pytest.approx([1 / 3, 2 / 3, 1, 1])
+
+
+def test_a_state_keeps_the_place_and_not_the_settings():
+    def made(**settings):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=settings.pop("lr"))
+        return optimizer, WarmupDecay(optimizer, decay="linear", **settings)
+
+    optimizer, schedule = made(lr=2.0, total_steps=4)
+    for _ in range(4):
+        optimizer.step()
+        schedule.step()
+    longer, again = made(lr=3.0, total_steps=6)
+    longer.load_state_dict(optimizer.state_dict())
+    assert longer.param_groups[0]["lr"] == 0
+    again.load_state_dict(schedule.state_dict())
+    assert longer.param_groups[0]["lr"] == again.get_last_lr()[0] == pytest.approx(1.0)
+    longer.step()
+    again.step()
+    assert longer.param_groups[0]["lr"] == pytest.approx(0.5)

@@ -66,3 +66,10 @@ def test_cluster_scripts_parse_and_name_options_that_exist(file, capsys):
     for option in set(re.findall(r"--(?:resume|trainer\.[a-z_]+)", text)):
         assert option in known
     assert "--resume auto" in text
+
+
+def test_a_strategy_is_given_by_its_class_alone(tmp_path):
+    strategy = "--trainer.strategy=smmd_lightning.strategies.FSDP2Strategy"
+    cpu = ["--trainer.accelerator=cpu", "--trainer.devices=1", f"--run_dir={tmp_path}"]
+    cli = main(["fit", "--config", QUICKSTART, strategy, *cpu], run=False)
+    assert isinstance(cli.trainer.strategy, FSDP2Strategy)

@@ -41,11 +41,21 @@ _MINUTE_WORD = rf"(?:(?:{'|'.join(_TENS)})(?:[-\s](?:{'|'.join(_ONES)}))?|{'|'.j
 _SMALL_WORD = rf"(?:{_MINUTE_WORD}|{'|'.join(_ONES)})"
 _HALF_DAY = r"\s?(?P<{0}_half>[ap])\.?\s?m\b\.?"
 
+_NEXT_KEY = r"""["']?\s?[,;]?\s{0,9}["']?"""
+
+
+def _entry(names: str, group: str) -> str:
+    return rf"""(?:{names})["']?\s?[:=]\s?["']?(?P<{group}>\d{{1,2}})\b"""
+
+
+_HOUR, _MINUTE, _SECOND = r"hours?|hrs?|h", r"minutes?|mins?|m", r"seconds?|secs?|s"
 _FORMS = {
     # {"hour": 3, "minute": 5, "second": 30}
-    "json": r"""\bhours?["']?\s?[:=]\s?["']?(?P<json_h>\d{1,2})\b["']?\s?[,;]?\s{0,9}
-        ["']?minutes?["']?\s?[:=]\s?["']?(?P<json_m>\d{1,2})\b
-        (?:["']?\s?[,;]?\s{0,9}["']?seconds?["']?\s?[:=]\s?["']?(?P<json_s>\d{1,2})\b)?""",
+    "json": rf"""\b{_entry(_HOUR, "json_h")}{_NEXT_KEY}{_entry(_MINUTE, "json_m")}
+        (?:{_NEXT_KEY}{_entry(_SECOND, "json_s")})?""",
+    # {"second": 30, "minute": 5, "hour": 3}; keys have no order
+    "turned": rf"""\b(?:{_entry(_SECOND, "turned_s")}{_NEXT_KEY})?{_entry(_MINUTE, "turned_m")}
+        {_NEXT_KEY}{_entry(_HOUR, "turned_h")}(?:{_NEXT_KEY}{_entry(_SECOND, "turned_t")})?""",
     # 3 hours, 5 minutes and 30 seconds
     "spoken": r"""(?<![\d.:])(?P<spoken_h>\d{1,2})\s?(?:hours?|hrs?|h)\b[\s,]{0,2}(?:and\s)?
         (?P<spoken_m>\d{1,2})\s?(?:minutes?|mins?|m)\b
@@ -55,8 +65,8 @@ _FORMS = {
         (?:(?::|\s:\s)(?P<digital_s>\d{1,2})(?:\.\d{1,6})?)?|[.h](?P<digital_n>\d{2}))(?![\d:]|\.\d)(?:"""
     + _HALF_DAY.format("digital")
     + ")?",
-    # five past three, 25 minutes to 8, half past noon
-    "past": rf"""\b(?P<past_m>\d{{1,2}}|half|quarter|{_SMALL_WORD})(?:\sminutes?)?
+    # five past three, 25 minutes to 8, half past noon; not the dial's numbers "from 1 to 12"
+    "past": rf"""(?<!from\s)\b(?P<past_m>\d{{1,2}}|half|quarter|{_SMALL_WORD})(?:\sminutes?)?
         \s(?P<past_way>past|after|to|before|till|of)
         \s(?P<past_h>\d{{1,2}}(?!:)|{_HOUR_WORD}|noon|midday|midnight)\b(?:\s?o\s?'?\s?clock\b)?(?:"""
     + _HALF_DAY.format("past")
@@ -140,7 +150,8 @@ def _read(match: re.Match[str]) -> TimeOfDay | None:
     form = next(name for name in _FORMS if match[name] is not None)
     groups = {name.removeprefix(f"{form}_"): part.lower() for name, part in match.groupdict().items() if part}
     hour, minute = _value(groups["h"]), _value(groups.get("m") or groups.get("n") or "0")
-    second = _value(groups["s"]) if "s" in groups else None
+    told = groups.get("s") or groups.get("t")
+    second = _value(told) if told else None
     half = groups.get("half") or groups.get("sharp_half")
     if form == "past":
         # "5 of 10" is a share; only "quarter of three" is the American quarter to three.

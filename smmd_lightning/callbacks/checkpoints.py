@@ -14,8 +14,10 @@ from typing import Any, Literal
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
+from smmd_lightning.metric_names import larger_is_better
 from smmd_lightning.resume import validation_is_due
 
 log = logging.getLogger(__name__)
@@ -26,7 +28,7 @@ class BestAndLast(ModelCheckpoint):
 
     Args:
         monitor: Metric that decides which checkpoint is best.
-        mode: Whether more or less of it is better.
+        mode: Whether more ("max") or less ("min") of it is better. None: as its name says; of losses and errors less.
         dirpath: Where to. None: `checkpoints/` in the run's folder.
         save_top_k: How many of the best to keep; more than one are numbered by step.
         every_n_train_steps: Also write the last one every so many optimizer steps. None: after validation only.
@@ -40,7 +42,7 @@ class BestAndLast(ModelCheckpoint):
     def __init__(
         self,
         monitor: str = "val/exact_match",
-        mode: Literal["min", "max"] = "max",
+        mode: Literal["min", "max"] | None = None,
         dirpath: str | None = None,
         save_top_k: int = 1,
         every_n_train_steps: int | None = None,
@@ -53,7 +55,7 @@ class BestAndLast(ModelCheckpoint):
             dirpath=dirpath,
             filename="best" if save_top_k == 1 else "step{step:08d}",
             monitor=monitor,
-            mode=mode,
+            mode=mode or ("max" if larger_is_better(monitor) else "min"),
             save_last=True,
             save_top_k=save_top_k,
             save_on_train_epoch_end=save_on_train_epoch_end,
@@ -101,6 +103,14 @@ class BestAndLast(ModelCheckpoint):
         """Forgets that this step may have been written already: what validation finds belongs into the file."""
         if not trainer.sanity_checking:
             self._last_global_step_saved = -1
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Writes both; where the monitored metric is not there, the last one is written before that ends the run."""
+        try:
+            super().on_validation_end(trainer, pl_module)
+        except MisconfigurationException:
+            self.save_last_now(trainer)
+            raise
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Writes the last one if steps were made since it was written."""

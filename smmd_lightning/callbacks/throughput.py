@@ -59,7 +59,7 @@ class Throughput(Callback):
         self._samples += sum(batch.counted)
         self._tokens += batch.inputs["input_ids"].numel()
         every: int = trainer.log_every_n_steps  # type: ignore[attr-defined]  # set by the trainer at run time
-        if trainer.global_step % every == 0 and batch.window_end:
+        if every and trainer.global_step % every == 0 and batch.window_end:
             self.latest = {
                 "speed/samples_per_second": self._samples / self._elapsed * trainer.world_size,
                 "speed/tokens_per_second": self._tokens / self._elapsed * trainer.world_size,

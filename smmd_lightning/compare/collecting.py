@@ -18,9 +18,9 @@ from pathlib import Path
 
 from smmd_lightning.compare.one_run import result_file
 from smmd_lightning.compare.planning import Cell, Plan, PlannedRun, known
+from smmd_lightning.metric_names import larger_is_better
 
 SPLITS = {"validate": "validation", "test": "test"}
-SMALLER_IS_BETTER = ("error", "failures", "loss", "ce", "numeric")
 COLUMNS = ("phase", "task", "loss", "variant", "weight", "seed", "split", "metric", "value", "run", "hash")
 
 
@@ -68,16 +68,6 @@ class Choice:
     def at_the_edge(self) -> bool:
         """Whether it is the smallest or the largest of several weights, so that a better one may lie outside."""
         return len(self.scores) > 1 and self.weight in (min(self.scores), max(self.scores))
-
-
-def larger_is_better(metric: str) -> bool:
-    """Whether more of a metric is better, read from its name.
-
-    >>> [larger_is_better(name) for name in ("exact_match", "mean_error_minutes", "parse_failures", "clock/ce")]
-    [True, False, False, False]
-    """
-    words = metric.replace("/", "_").split("_")
-    return not any(word in SMALLER_IS_BETTER for word in words)
 
 
 def read_result(run: PlannedRun, out: Path) -> Result | None:

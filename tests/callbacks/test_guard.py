@@ -215,3 +215,11 @@ def test_a_killed_loader_worker_is_an_error_with_advice(tmp_path):
 def test_nonsense_settings_are_named():
     with pytest.raises(ValueError, match="max_bad_steps must be at least 1, got 0"):
         Guard(max_bad_steps=0)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "mode"), [("val/exact_match", "max"), ("val/loss", "min"), ("val/median_error_minutes", "min")]
+)
+def test_whether_more_is_better_follows_from_the_name(monitor, mode):
+    assert BestAndLast(monitor).mode == mode
+    assert BestAndLast(monitor, mode="max").mode == "max"
