@@ -22,8 +22,10 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_debug, rank_zero_war
 from torch import nn
 
 from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.optimizers import MuonAdamW
 from smmd_lightning.processors import load_processor
 from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
+from smmd_lightning.strategies import FSDP1Strategy, ShardedStrategy
 
 LOSSES = ("val/loss", "val/ce", "val/numeric")
 """What validation logs without generating answers."""
@@ -72,12 +74,13 @@ def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
         skeleton: The model's copy, frozen as the model will be.
 
     Raises:
-        ValueError: The optimizer or the schedule refuses a setting, or a schedule decays over a training without end.
+        ValueError: The optimizer or the schedule refuses a setting, the optimizer does not fit the strategy, or a
+            schedule decays over a training without end.
     """
     trained = [(name, parameter) for name, parameter in skeleton.named_parameters() if parameter.requires_grad]
     if module.backbone.adapter is not None:  # its matrices are not there yet
         trained = [("adapter.weight", nn.Parameter(torch.empty(2, 2, device="meta")))]
-    setting, schedule = "optimizer", None
+    setting, optimizer, schedule = "optimizer", None, None
     try:
         optimizer = module.optimizer(trained) if trained else None
         setting = "lr_scheduler"
@@ -87,6 +90,11 @@ def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
         raise ValueError(f"model.{setting} cannot be made with these settings: {error}") from error
     except Exception as error:  # of parameters without memory, perhaps: then the real ones decide
         rank_zero_debug(f"model.{setting} was not checked before loading: {error}")
+    if isinstance(trainer.strategy, FSDP1Strategy) and isinstance(optimizer, MuonAdamW):
+        raise ValueError(
+            "model.optimizer: Muon needs whole matrices, and FSDP1 hands out flat pieces: all would go to AdamW. "
+            "Take FSDP2Strategy (configs/trainer/fsdp2.yaml), or torch.optim.AdamW."
+        )
     endless = trainer.max_steps == -1 and trainer.max_epochs in (-1, None)
     for name, made in (("lr_scheduler", schedule), ("weight_schedule", getattr(module, "weight_schedule", None))):
         decays = isinstance(made, WarmupDecay | WarmUpAndDecay) and made.decay != "constant"
@@ -104,8 +112,6 @@ def check_strategy(trainer: Any) -> None:
         ValueError: The strategy is one of Lightning's sharded ones.
     """
     from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
-
-    from smmd_lightning.strategies import ShardedStrategy
 
     strategy = trainer.strategy
     plain = isinstance(strategy, (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy))

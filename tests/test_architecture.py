@@ -25,7 +25,9 @@ ALLOWED = {
         "types", "numbers", "losses", "objective", "loss_sums", "distributions", "metrics", "processors", "resume",
         "schedules", "settings", "strategies", "weight_names", "backbones.base",
     },
-    "smmd_lightning.checks": {"numbers", "processors", "strategies", "schedules", "backbones.loading"},
+    "smmd_lightning.checks": {
+        "numbers", "optimizers", "processors", "strategies", "schedules", "backbones.loading"
+    },
     "smmd_lightning.secrets": set(),
     "smmd_lightning.schedules": set(),
     "smmd_lightning.resume": {"schedules"},

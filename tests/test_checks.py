@@ -13,7 +13,8 @@ from smmd_lightning.backbones import LanguageBackbone, LoRA
 from smmd_lightning.backbones.loading import check_names
 from smmd_lightning.checks import check_optimizer, check_precision, check_strategy
 from smmd_lightning.cli import main
-from smmd_lightning.strategies import FSDP2Strategy
+from smmd_lightning.optimizers import MuonAdamW
+from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
 
 ROOT = Path(__file__).parent.parent
 QUICKSTART = str(ROOT / "configs" / "experiment" / "quickstart.yaml")
@@ -170,6 +171,23 @@ def test_an_optimizer_that_wants_memory_is_left_to_the_real_parameters():
             raise RuntimeError("fused=True requires CUDA tensors")
 
     check_optimizer(Trainer(max_steps=1, logger=False), Module, check_names(Module.backbone))
+
+
+def test_muon_is_refused_where_matrices_come_in_pieces():
+    class Module:
+        backbone = LanguageBackbone("tiny:llama")
+        lr_scheduler = None
+        optimizer = MuonAdamW
+
+    class Engine:
+        max_steps, max_epochs = 1, None
+        strategy = FSDP1Strategy()
+
+    skeleton = check_names(Module.backbone)
+    with pytest.raises(ValueError, match=r"Muon needs whole matrices.*FSDP1.*FSDP2Strategy"):
+        check_optimizer(Engine, Module, skeleton)
+    Engine.strategy = FSDP2Strategy()
+    check_optimizer(Engine, Module, skeleton)
 
 
 def test_lightnings_own_sharding_is_refused_and_ours_is_not():
