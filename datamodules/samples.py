@@ -62,10 +62,11 @@ class Files(Samples):
     """A file per split, or one that is divided.
 
     Attributes:
-        train: File of the training split; of all three where the others are not given.
-        val: File of the validation split; part of `train` where only `test` is given.
-        test: File of the test split.
-        fractions: Shares of train, val and test where `train` is divided; with a `test` file, train and val alone.
+        train: File of the training split, and of the splits that have no file of their own.
+        val: File of the validation split. None: part of `train`.
+        test: File of the test split. None: part of `train`.
+        fractions: Shares of train, val and test where `train` is divided; the share of a split with a file of its own
+            stays with training.
         cache_dir: Where `datasets` keeps its copy. None: its own choice.
     """
 
@@ -79,12 +80,13 @@ class Files(Samples):
         """Returns the rows of a split."""
         own = self._own("train", "val", "test", "fractions")
         path, fractions = getattr(self, split), None
-        if path is None or (split == "train" and self.val is None):
+        divided = self.val is None or self.test is None
+        if path is None or (split == "train" and divided):
             path, fractions = self.train, self._shares()
         return type(self).reader(path, split, fractions=fractions, **own, **common)
 
     def _shares(self) -> Fractions:
-        """What `train` is divided into: the test's share falls to training where the test has a file of its own."""
+        """What `train` is divided into: the share of a split with a file of its own falls to training."""
         train, val, test = self.fractions
         if self.val is not None:
             return train + val, 0.0, test
