@@ -13,6 +13,7 @@ import numpy as np
 from lightning.pytorch import LightningDataModule
 
 from datamodules.collate import Collator, TooLong
+from datamodules.engine import check_trainer, micro_batches
 from datamodules.images import BadSample
 from datamodules.loading import BatchBuilder, NumericLoader
 from datamodules.samples import Split
@@ -118,11 +119,13 @@ class NumericDataModule(LightningDataModule, ABC):
         """
 
     def setup(self, stage: str) -> None:
-        """Looks at a few training samples, before the model's weights load.
+        """Looks at the trainer's settings and at a few training samples, before the model's weights load.
 
         Raises:
-            ValueError: None of them fits into `max_length`.
+            ValueError: The loader cannot follow a setting, or no sample fits into `max_length`.
         """
+        if stage == "fit" and self.trainer is not None:
+            check_trainer(self.trainer)
         if stage == "fit" and self.max_length is not None:
             self._check_max_length(self.max_length)
 
@@ -255,6 +258,7 @@ class NumericDataModule(LightningDataModule, ABC):
             builder,
             sampler,
             window=window,
+            epoch_end=micro_batches(self.trainer, len(sampler)) if training else None,
             num_workers=self.num_workers,
             pin_memory=self.pin_memory,
             max_bad_share=self.max_bad_share,

@@ -128,6 +128,7 @@ class SMMDModule(LightningModule):
     def on_train_start(self) -> None:
         """Notes the run's seed, from which every micro-batch draws anew."""
         self._seed = torch.initial_seed()
+        self._window.open(None)  # an earlier fit may have been left inside one
         begin_next_epoch(self.trainer)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
