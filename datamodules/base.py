@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from lightning.pytorch import LightningDataModule
+from lightning.pytorch.utilities.seed import isolate_rng
 
 from datamodules.collate import Collator, TooLong
+from datamodules.engine import check_trainer, micro_batches
 from datamodules.images import BadSample
 from datamodules.loading import BatchBuilder, NumericLoader
 from datamodules.samples import Split
@@ -21,7 +23,7 @@ from smmd_lightning.processors import load_processor
 from smmd_lightning.types import NumericExample, SampleKey, Source
 
 LOOKED_AT = 8
-"""Training samples that are tried before a run begins; at least one must fit into `max_length`."""
+"""Samples of a split that are tried before a run begins; of training, one must fit into `max_length`."""
 
 
 class NumericDataModule(LightningDataModule, ABC):
@@ -118,26 +120,35 @@ class NumericDataModule(LightningDataModule, ABC):
         """
 
     def setup(self, stage: str) -> None:
-        """Looks at a few training samples, before the model's weights load.
+        """Looks at the trainer's settings and at a sample of each split, before the model's weights load.
 
         Raises:
-            ValueError: None of them fits into `max_length`.
+            ValueError: The loader cannot follow a setting, files or settings of the data are wrong, or no training
+                sample fits into `max_length`.
         """
-        if stage == "fit" and self.max_length is not None:
-            self._check_max_length(self.max_length)
+        splits: list[Split] = [{"fit": "train", "validate": "val"}.get(stage, "test")]  # type: ignore[list-item]
+        if stage == "fit":
+            if self.trainer is not None:
+                check_trainer(self.trainer)
+            if self.trainer is None or self.trainer.limit_val_batches:
+                splits.append("val")
+        with isolate_rng(include_cuda=False):  # what loads and trains afterwards draws as if nobody had looked
+            for split in splits:
+                self._look_at(split)
 
-    def _check_max_length(self, max_length: int) -> None:
+    def _look_at(self, split: Split) -> None:
+        """Collates the first sample that can be used."""
         complaint = None
-        for index in range(min(self.size("train"), LOOKED_AT)):
+        for index in range(min(self.size(split), LOOKED_AT)):
             try:
-                self.collator([self.example("train", SampleKey(0, index))])
+                self.collator([self.example(split, SampleKey(0, index))], generation=split == "test")
             except TooLong as error:
                 complaint = complaint or str(error)
             except BadSample:  # will be skipped and counted
                 continue
             else:
                 return
-        if complaint is not None:
+        if complaint is not None and split == "train":  # elsewhere such samples are skipped, up to max_bad_share
             raise ValueError(
                 f"None of the first {LOOKED_AT} training samples fits: {complaint}. Raise max_length, or make images "
                 f"cost fewer tokens (image_options, e.g. a lower max_pixels)."
@@ -255,6 +266,7 @@ class NumericDataModule(LightningDataModule, ABC):
             builder,
             sampler,
             window=window,
+            epoch_end=micro_batches(self.trainer, len(sampler)) if training else None,
             num_workers=self.num_workers,
             pin_memory=self.pin_memory,
             max_bad_share=self.max_bad_share,

@@ -193,7 +193,7 @@ class Collator:
             if any(images):
                 raise ValueError(
                     f"{self.tokenizer.name_or_path} reads text only, but sample {examples[0].id} has an image. "
-                    "Use a vision-language backbone."
+                    "Use a vision-language model (model.backbone.init_args.path)."
                 )
             return dict(self.tokenizer(list(texts), **options))
         # Processors take the images of all rows as one flat list, in the order of their placeholders.

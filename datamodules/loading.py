@@ -111,6 +111,7 @@ class NumericLoader:
         builder: Makes a batch of a list of keys.
         sampler: Deals out the keys of this process.
         window: Micro-batches of one optimizer step (`accumulate_grad_batches`); 0 outside training.
+        epoch_end: Micro-batches after which an epoch ends, its last window cut short there. None: all.
         num_workers: Worker processes.
         pin_memory: Whether batches are put into page-locked memory.
         max_bad_share: The run stops when more than this share of the samples seen could not be used.
@@ -129,6 +130,7 @@ class NumericLoader:
         sampler: MicroBatchSampler,
         *,
         window: int = 0,
+        epoch_end: int | None = None,
         num_workers: int = 0,
         pin_memory: bool = False,
         max_bad_share: float = 0.05,
@@ -136,6 +138,7 @@ class NumericLoader:
     ) -> None:
         self._sampler = sampler
         self.window = window
+        self._epoch_end = len(sampler) if epoch_end is None else epoch_end
         self.max_bad_share = max_bad_share
         self._epoch = 0
         self._position = 0
@@ -153,16 +156,16 @@ class NumericLoader:
         )
 
     def __len__(self) -> int:
-        """Number of micro-batches of a whole epoch, wherever the loader stands."""
+        """Number of micro-batches of a whole epoch, wherever the loader stands and ends it."""
         return len(self._sampler)
 
     def __iter__(self) -> Iterator[Batch]:
         """Yields the rest of the epoch; the next call goes on with the next epoch."""
-        if self._position >= len(self):
+        if self._position >= self._epoch_end:
             self._epoch, self._position = self._epoch + 1, 0
         if not self.window:  # evaluation: always the whole split, always the same
             self._epoch, self._position = 0, 0
-        self._sampler.epoch, self._sampler.start = self._epoch, self._position
+        self._sampler.epoch, self._sampler.start, self._sampler.end = self._epoch, self._position, self._epoch_end
         items = iter(self._loader)
         batches: Iterator[Batch] = (item.unpack() if isinstance(item, Parcel) else item for item in items)
         if self._loader.num_workers:

@@ -67,7 +67,7 @@ def grouped_order(order: np.ndarray, lengths: np.ndarray, group: int, *, seed: i
 class MicroBatchSampler(Sampler[list[SampleKey]]):
     """Yields the keys of one process's micro-batches of one epoch.
 
-    Set `epoch` and `start` before iterating; the loader that owns this sampler keeps both in its state.
+    Set `epoch`, `start` and `end` before iterating; the loader that owns this sampler keeps the first two in its state.
 
     Args:
         size: Number of samples of the split.
@@ -108,19 +108,20 @@ class MicroBatchSampler(Sampler[list[SampleKey]]):
         self.window = window
         self.epoch = 0
         self.start = 0
+        self.end = len(self)
 
     def __len__(self) -> int:
         """Number of micro-batches of an epoch, the same on every process."""
         return math.ceil(self.size / (self.batch_size * self.world_size))
 
     def __iter__(self) -> Iterator[list[SampleKey]]:
-        """Yields lists of `batch_size` keys, from micro-batch `start` to the end of the epoch."""
+        """Yields lists of `batch_size` keys, from micro-batch `start` to before `end`."""
         order = epoch_order(self.size, seed=self.seed, epoch=self.epoch, shuffle=self.shuffle)
         epoch = self.epoch
         if self.lengths is not None:
             group = self.batch_size * self.world_size * self.window
             order = grouped_order(order, self.lengths(epoch), group, seed=self.seed, epoch=epoch)
-        for batch in range(self.start, len(self)):
+        for batch in range(self.start, self.end):
             first = (batch * self.world_size + self.rank) * self.batch_size
             places = range(first, first + self.batch_size)
             yield [SampleKey(epoch, int(order[place % self.size]), place < self.size) for place in places]

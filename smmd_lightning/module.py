@@ -132,6 +132,7 @@ class SMMDModule(LightningModule):
         """Notes the run's seed, from which every micro-batch draws anew; settings beat those of a checkpoint."""
         self._seed = torch.initial_seed()
         follow_settings(self.trainer, self._fresh_groups, self._optimizer_before, self.hparams.get("optimizer"))
+        self._window.open(None)  # an earlier fit may have been left inside one
         begin_next_epoch(self.trainer)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:

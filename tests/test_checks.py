@@ -41,6 +41,14 @@ IMPOSSIBLE = {
         r"None of the first 8 training samples fits: sample train-0-0 has \d+ tokens with 1 image\(s\), the limit is "
         r"max_length=20\. Raise max_length.*max_pixels",
     ),
+    "packed pictures": (["--data.init_args.pack=true"], r"pack=true is for text.*Set pack to false"),
+    "image option misspelt": (["--data.init_args.image_options={max_pixel: 3}"], "option 'max_pixel'.*has no such set"),
+    "question without its place": (["--data.init_args.fallback_template=Q:"], r"must hold \{prompt\}.*got 'Q:'"),
+    "minutes that end nowhere": (["--data.init_args.clocks.init_args.minute_step=7"], r"minute_step must .*got 7"),
+    "no such file": (
+        ["--data.init_args.clocks={class_path: datamodules.ClockFiles, init_args: {train: nowhere.csv}}"],
+        r"nowhere\.csv",
+    ),
     "no numbers to learn": (
         ["--model.vocabulary.largest=0"],
         r"has only one number in its table.*largest=0.*train without a numeric loss",
@@ -49,7 +57,10 @@ IMPOSSIBLE = {
         ["--trainer.precision=16-mixed"],
         "trainer.precision=16-mixed: a CPU does not train in float16",
     ),
-    "a model of another kind": (["--model.backbone.init_args.path=tiny:llama"], "cannot build"),
+    "a model of another kind": (
+        ["--model.backbone.init_args.path=tiny:llama"],
+        r"reads text only, but sample train-0-0 has an image\. Use a vision-language model",
+    ),
     "no such tiny model": (["--model.backbone.init_args.path=tiny:quen2-vl"], "no tiny preset 'quen2-vl'.*qwen2-vl"),
     "no such folder": (["--model.backbone.init_args.path=./nowhere"], "no model at './nowhere'"),
     "no model at all": (["--model.backbone.init_args.path="], r"no model at '' \(model\.backbone\.init_args\.path"),

@@ -49,10 +49,11 @@ class CountingCollator:
         return Batch(inputs={"input_ids": labels}, labels=labels, examples=list(examples), counted=list(counted))
 
 
-def make(size=10, batch_size=2, *, window=2, bad=(), max_length=100, train=True, workers=0, share=0.5):
+def make(size=10, batch_size=2, *, window=2, bad=(), max_length=100, train=True, workers=0, share=0.5, end=None):
     builder = BatchBuilder(Numbers(size, bad), size, CountingCollator(max_length), replace_bad=train)
     sampler = MicroBatchSampler(size, batch_size, seed=5, shuffle=train)
-    return NumericLoader(builder, sampler, window=window if train else 0, num_workers=workers, max_bad_share=share)
+    window = window if train else 0
+    return NumericLoader(builder, sampler, window=window, epoch_end=end, num_workers=workers, max_bad_share=share)
 
 
 def ids(batches):
@@ -71,6 +72,20 @@ def test_each_micro_batch_knows_the_targets_of_its_whole_window():
         )
         for batch in window:
             assert sorted(batch.window_targets.tolist()) == expected
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_epoch_that_ends_early_cuts_its_last_window_and_the_next_one_begins_anew(workers):
+    loader = make(size=10, batch_size=2, window=2, end=3, workers=workers)
+    assert len(loader) == 5  # Lightning takes its share of this
+    first, state, second = list(loader), loader.state_dict(), list(loader)
+    assert [batch.window_end for batch in first] == [batch.window_end for batch in second] == [False, True, True]
+    whole = make(size=10, batch_size=2, window=2)
+    assert [ids(first), ids(second)] == [ids(whole)[:3], ids(whole)[:3]]
+    assert len(first[-1].window_targets) == sum(int(example.answer) + 1 for example in first[-1].examples)
+    going_on = make(size=10, batch_size=2, window=2, end=3)
+    going_on.load_state_dict(state)
+    assert ids(going_on) == ids(second)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
