@@ -32,6 +32,12 @@ log = logging.getLogger(__name__)
 REPLACEMENT_TRIES = 100
 """How many neighbours are tried for one bad sample; a longer run of bad ones is no accident any more."""
 
+SETTINGS = {"window": "trainer.accumulate_grad_batches", "seed": "data.seed (seed_everything)"}
+"""What a run must keep from one epoch to the next, and how the user calls it."""
+
+DEALING = {"batch_size": "data.batch_size", "world_size": "number of processes"}
+"""What it must keep as well while an epoch is unfinished."""
+
 
 class BatchBuilder(Dataset["Batch | Parcel"]):
     """Indexed by a list of keys, gives their batch: reads or draws the samples and collates them.
@@ -183,20 +189,36 @@ class NumericLoader:
                 asked = time.perf_counter()
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns epoch and position (in micro-batches, at the last finished accumulation window)."""
-        return {"epoch": self._epoch, "position": self._position, "batches": len(self)}
+        """Returns epoch, position (micro-batches, at the last finished accumulation window) and what both rest on."""
+        sampler = self._sampler
+        settings = {"window": self.window, "seed": sampler.seed}
+        settings |= {"batch_size": sampler.batch_size, "world_size": sampler.world_size}
+        return {"epoch": self._epoch, "position": self._position, "batches": len(self), **settings}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to a saved position.
 
         Raises:
-            ValueError: The epoch had another number of micro-batches, so the position means something else.
+            ValueError: The epoch had another number of micro-batches or was dealt out otherwise, so the position means
+                something else.
         """
         if state["batches"] != len(self):
             raise ValueError(
                 f"The checkpoint was written with {state['batches']} micro-batches per epoch and process, now "
                 f"there are {len(self)}: go on with the same data, batch_size, limit and number of processes, "
                 "or start a new run."
+            )
+        own = self.state_dict()
+        kept = SETTINGS | DEALING if state["position"] < self._epoch_end else SETTINGS
+        # Checkpoints of earlier versions do not tell.
+        differing = {name: called for name, called in kept.items() if state.get(name, own[name]) != own[name]}
+        if differing:
+            before, now = (
+                ", ".join(f"{called}={of[name]}" for name, called in differing.items()) for of in (state, own)
+            )
+            raise ValueError(
+                f"The checkpoint was written with {before}, now it is {now}: go on with the same settings, or start a "
+                "new run."
             )
         self._epoch, self._position = state["epoch"], state["position"]
 

@@ -118,6 +118,46 @@ def test_a_state_of_other_settings_is_refused():
         make(batch_size=4).load_state_dict(make(batch_size=2).state_dict())
 
 
+def dealt(position=2, **changed):
+    """A loader of 20 samples that got a state of 4 x 1 samples a micro-batch, 2 of them a step."""
+    size, given = 20, {"batch_size": 4, "rank": 0, "world_size": 1, "seed": 5, "window": 2} | changed
+    window = given.pop("window")
+    builder = BatchBuilder(Numbers(size), size, CountingCollator(), replace_bad=True)
+    loader = NumericLoader(builder, MicroBatchSampler(size, shuffle=True, **given), window=window)
+    state = {"epoch": 1, "position": position, "batches": 5, "window": 2, "seed": 5, "batch_size": 4, "world_size": 1}
+    loader.load_state_dict(state)
+    return loader
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (
+            {"window": 1},
+            r"with trainer\.accumulate_grad_batches=2, now it is trainer\.accumulate_grad_batches=1: go on",
+        ),
+        ({"seed": 6}, r"with data\.seed \(seed_everything\)=5, now it is data\.seed \(seed_everything\)=6"),
+        (
+            {"batch_size": 2, "world_size": 2},
+            r"with data\.batch_size=4, number of processes=1, now it is data\.batch_size=2, number of processes=2",
+        ),
+    ],
+)
+def test_a_state_of_the_same_length_but_other_settings_is_refused_with_their_names(changed, message):
+    with pytest.raises(ValueError, match=message):
+        dealt(**changed)
+
+
+def test_a_state_says_what_it_depends_on_and_one_that_does_not_is_taken():
+    loader = dealt()
+    assert loader.state_dict()["position"] == 2
+    assert dealt(position=5, batch_size=2, world_size=2).state_dict()["position"] == 5  # the next epoch is dealt anew
+    old = {name: value for name, value in loader.state_dict().items() if name in ("epoch", "position", "batches")}
+    other = make(size=20, batch_size=4, window=4)
+    other.load_state_dict(old)
+    assert other.state_dict() == loader.state_dict() | {"window": 4}
+
+
 def test_evaluation_is_the_same_each_time():
     loader = make(size=5, train=False)
     assert ids(loader) == ids(loader) == [["0-0", "0-1"], ["0-2", "0-3"], ["0-4", "0-0"]]
