@@ -81,7 +81,7 @@ def feed(case: Case) -> dict[str, Any]:
 
 def drawing(case: Case) -> dict[str, Any]:
     """Faces a second that one process draws, nothing else done to them."""
-    from datamodules.clock_drawings import SyntheticClocks
+    from datamodules.clock.drawn import SyntheticClocks
     from smmd_lightning.types import SampleKey
 
     source = SyntheticClocks(100_000, "train", style="varied", image_size=224)

@@ -35,9 +35,9 @@ from smmd_lightning.losses import (
     PlaceWeightedLoss,
     SMMDLoss,
 )
-from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.objective import NumericObjective
 from smmd_lightning.types import IGNORE_INDEX
+from smmd_lightning.vocabulary import NumericVocabulary
 
 LIMIT = 0.02
 """Most that a loss may add to a step."""

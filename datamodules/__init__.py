@@ -7,7 +7,7 @@ from typing import Any
 
 _HOME = {
     "NumericDataModule": "base",
-    "Collator": "collate",
+    "Collator": "pipeline.collate",
     "ClockDataModule": "clock",
     "ClockFiles": "clock",
     "ClockHub": "clock",

@@ -13,13 +13,13 @@ import numpy as np
 from lightning.pytorch import LightningDataModule
 from lightning.pytorch.utilities.seed import isolate_rng
 
-from datamodules.collate import Collator, TooLong
-from datamodules.engine import check_trainer, micro_batches
-from datamodules.images import BadSample
-from datamodules.loading import BatchBuilder, NumericLoader
-from datamodules.samples import Split
-from datamodules.sampling import MicroBatchSampler
-from smmd_lightning.processors import load_processor
+from datamodules.pipeline.collate import Collator, TooLong
+from datamodules.pipeline.loader import BatchBuilder, NumericLoader
+from datamodules.pipeline.sampler import MicroBatchSampler
+from datamodules.pipeline.trainer_rules import check_trainer, micro_batches
+from datamodules.sources.images import BadSample
+from datamodules.sources.origins import Split
+from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.types import NumericExample, SampleKey, Source
 
 LOOKED_AT = 8

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from datamodules.base import NumericDataModule
-from datamodules.samples import Samples, Split
-from datamodules.sampling import epoch_order
+from datamodules.pipeline.sampler import epoch_order
+from datamodules.sources.origins import Samples, Split
 from smmd_lightning.types import NumericExample, SampleKey, Source
 
 

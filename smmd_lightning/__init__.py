@@ -14,8 +14,8 @@ from smmd_lightning._version import __version__
 if TYPE_CHECKING:
     from smmd_lightning.losses import NumericLoss, SMMDLoss
     from smmd_lightning.module import SMMDModule
-    from smmd_lightning.numbers import NumericVocabulary
     from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey
+    from smmd_lightning.vocabulary import NumericVocabulary
 
 __all__ = [
     "IGNORE_INDEX",

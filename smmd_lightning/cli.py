@@ -36,9 +36,9 @@ from smmd_lightning.callbacks import (
     StartSummary,
     Throughput,
 )
+from smmd_lightning.callbacks.checks import check_seed, check_trainer
 from smmd_lightning.callbacks.progress import progress
-from smmd_lightning.checkpointing import META, AtomicCheckpointIO, newest_complete
-from smmd_lightning.checks import check_seed, check_trainer
+from smmd_lightning.checkpoints.files import META, AtomicCheckpointIO, newest_complete
 from smmd_lightning.module import SMMDModule
 
 

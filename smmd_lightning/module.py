@@ -19,19 +19,24 @@ from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.base import Backbone
-from smmd_lightning.distributions import NumericRecorder
-from smmd_lightning.loss_sums import LossSums, Window
+from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.checkpoints.names import compare_names, trained_names
+from smmd_lightning.checkpoints.resume import (
+    begin_next_epoch,
+    draw_anew,
+    follow_settings,
+    group_settings,
+    settle_counters,
+)
+from smmd_lightning.checkpoints.settings import keep_settings
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
-from smmd_lightning.numbers import NumericVocabulary
-from smmd_lightning.objective import NumericObjective, StepCounts
-from smmd_lightning.processors import load_processor
-from smmd_lightning.resume import begin_next_epoch, draw_anew, follow_settings, group_settings, settle_counters
+from smmd_lightning.metrics.beliefs import NumericRecorder
+from smmd_lightning.objective import LossSums, NumericObjective, StepCounts, Window
 from smmd_lightning.schedules import WarmUpAndDecay, planned_steps
-from smmd_lightning.settings import keep_settings
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, VocabularyOptions
-from smmd_lightning.weight_names import compare_names, trained_names
+from smmd_lightning.vocabulary import NumericVocabulary
 
 
 class SMMDModule(LightningModule):

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from lightning.pytorch.strategies import Strategy
 from torch import Tensor, nn
 
 from smmd_lightning.losses import NumericLoss, NumericPositions
 from smmd_lightning.losses.cross_entropy import supervised_scores
-from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.types import IGNORE_INDEX, LossOutput
+from smmd_lightning.vocabulary import NumericVocabulary
 
 Forward = Callable[..., tuple[Tensor, ...]]
 """`Backbone.forward`: (inputs, labels, score) -> the outputs of `score`, joined over chunks."""
@@ -146,3 +147,75 @@ class NumericObjective(nn.Module):
             return torch.full_like(targets, -1)
         index = self.index_V[targets.clamp(min=0)]
         return torch.where(targets == IGNORE_INDEX, -1, index)
+
+
+class LossSums:
+    """Sums of cross-entropy and numeric loss, and the positions that they are of, on this process.
+
+    Attributes:
+        supervised: Positions with cross-entropy.
+        numeric: Positions with a numeric loss.
+
+    Example:
+        >>> LossSums(ce=torch.tensor(6.0), numeric_loss=torch.tensor(1.0), supervised=3, numeric=2).means(0.5)
+        {'loss': tensor(2.2500), 'ce': tensor(2.), 'numeric': tensor(0.5000)}
+    """
+
+    def __init__(
+        self, ce: Tensor | float = 0.0, numeric_loss: Tensor | float = 0.0, supervised: int = 0, numeric: int = 0
+    ) -> None:
+        self.ce = ce
+        self.numeric_loss = numeric_loss
+        self.supervised = supervised
+        self.numeric = numeric
+
+    def add(self, output: LossOutput) -> None:
+        """Adds what one micro-batch gave."""
+        self.ce = self.ce + _wide(output.metrics["ce_sum"])
+        self.numeric_loss = self.numeric_loss + _wide(output.metrics["numeric_sum"])
+        self.supervised += output.supervised
+        self.numeric += output.numeric
+
+    def means(self, loss_weight: float) -> dict[str, Tensor | float]:
+        """Returns the means a position `ce` and `numeric` (0 where there is none), and `loss` of both together.
+
+        Args:
+            loss_weight: Lambda.
+        """
+        ce = self.ce / max(self.supervised, 1)
+        numeric = self.numeric_loss / max(self.numeric, 1)
+        return {"loss": ce + loss_weight * numeric, "ce": ce, "numeric": numeric}
+
+    def reduce(self, strategy: Strategy, device: torch.device) -> LossSums:
+        """Returns the sums over all processes; each must call this."""
+        own = [float(self.ce), float(self.numeric_loss), self.supervised, self.numeric]
+        place = "cpu" if device.type == "mps" else device  # a single process there, and no float64
+        total = strategy.reduce(torch.tensor(own, dtype=torch.float64, device=place), reduce_op="sum")
+        ce, numeric_loss, supervised, numeric = total.tolist()
+        return LossSums(ce, numeric_loss, int(supervised), int(numeric))
+
+
+class Window:
+    """The open accumulation window of this process: its sums, and what its optimizer step divides by."""
+
+    counts: StepCounts | None
+    sums: LossSums
+    micro_batches: int
+
+    def __init__(self) -> None:
+        self.open(None)
+
+    def open(self, counts: StepCounts | None) -> None:
+        """Begins anew."""
+        self.counts = counts
+        self.sums = LossSums()
+        self.micro_batches = 0
+
+    def add(self, output: LossOutput) -> None:
+        """Adds a micro-batch."""
+        self.sums.add(output)
+        self.micro_batches += 1
+
+
+def _wide(sum_: Tensor) -> Tensor:
+    return sum_ if sum_.device.type == "mps" else sum_.double()

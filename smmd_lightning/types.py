@@ -67,7 +67,7 @@ class Source(Protocol):
         """Returns the sample at `key.index`, drawn for `key.epoch` where it is synthetic.
 
         Raises:
-            ValueError: The sample cannot be used (`datamodules.images.BadSample`); it will be skipped and counted.
+            ValueError: The sample cannot be used (a `BadSample`); it will be skipped and counted.
         """
         ...
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 NUMBER = re.compile(r"([Ġ▁]?)(0|[1-9][0-9]{0,2})")  # digits of ASCII without a leading zero, at most 999
 

@@ -1,4 +1,4 @@
-"""Which module may import which, read from the source; see docs/architecture.md."""
+"""Which room may import which, read from the source; see docs/architecture.md."""
 
 import ast
 from pathlib import Path
@@ -6,38 +6,63 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PACKAGES = ("smmd_lightning", "datamodules")
 
-LIBRARY = sorted((ROOT / "smmd_lightning").rglob("*.py"))
-
-ALLOWED = {
+ROOMS = {
+    "smmd_lightning": {"losses", "module", "vocabulary", "types", "_version"},
+    "smmd_lightning._version": set(),
     "smmd_lightning.types": set(),
-    "smmd_lightning.answers": {"types"},
-    "smmd_lightning.numbers": {"types"},
-    "smmd_lightning.losses": {"types", "numbers"},
-    "smmd_lightning.distributions": {"numbers"},
-    "smmd_lightning.metrics": {"types", "answers"},
-    "smmd_lightning.processors": {"backbones.locate"},
-    "smmd_lightning.backbones": {"types", "processors"},
-    "smmd_lightning.objective": {"types", "numbers", "losses"},
-    "smmd_lightning.loss_sums": {"types", "objective"},
-    "smmd_lightning.weight_names": set(),
-    "smmd_lightning.module": {
-        "types", "numbers", "losses", "objective", "loss_sums", "distributions", "metrics", "processors", "resume",
-        "schedules", "settings", "strategies", "weight_names", "backbones.base",
-    },
-    "smmd_lightning.checks": {
-        "numbers", "optimizers", "processors", "strategies", "schedules", "backbones.loading"
-    },
-    "smmd_lightning.secrets": set(),
     "smmd_lightning.schedules": set(),
-    "smmd_lightning.resume": {"schedules"},
-    "smmd_lightning.metric_names": set(),
-    "datamodules": {"types", "answers", "processors"},
+    "smmd_lightning.optimizers": set(),
+    "smmd_lightning.answers": set(),
+    "smmd_lightning.vocabulary": set(),
+    "smmd_lightning.losses": {"vocabulary"},
+    "smmd_lightning.metrics": {"types", "answers", "vocabulary"},
+    "smmd_lightning.backbones": {"types"},
+    "smmd_lightning.checkpoints": {"schedules", "losses", "module"},
+    "smmd_lightning.objective": {"types", "losses", "vocabulary"},
+    "smmd_lightning.strategies": {"checkpoints", "backbones"},
+    "smmd_lightning.module": {
+        "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "schedules", "strategies",
+    },
+    "smmd_lightning.report": {"answers", "losses", "metrics", "types", "vocabulary"},
+    "smmd_lightning.callbacks": {
+        "_version", "answers",
+        "backbones", "checkpoints", "metrics", "optimizers", "report", "schedules", "strategies", "types",
+        "vocabulary",
+    },
+    "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
+    "smmd_lightning.compare": {"callbacks", "cli", "metrics", "report"},
+    "smmd_lightning.commands": {"backbones", "checkpoints", "compare", "module", "report", "vocabulary"},
 }  # fmt: skip
+"""What each room of the library imports of the others; a room that is not named here fails the test."""
+
+DATA_ROOMS = {
+    "datamodules": {"base"},
+    "datamodules.sources": set(),
+    "datamodules.pipeline": {"sources"},
+    "datamodules.base": {"pipeline", "sources"},
+    "datamodules.mixed": {"base", "pipeline", "sources"},
+    "datamodules.clock": {"base", "sources"},
+    "datamodules.chart": {"base", "sources"},
+    "datamodules.text_math": {"base", "sources"},
+}
+OF_THE_LIBRARY = {"types", "answers", "backbones.processors"}
+"""What data modules may import of the library."""
+
+
+def modules(root: Path = ROOT) -> dict[str, Path]:
+    """All modules of both packages by their full names."""
+    found = {}
+    for package in PACKAGES:
+        for file in sorted((root / package).rglob("*.py")):
+            parts = file.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
 
 
 def imports(file: Path) -> set[str]:
-    """Full names of all modules a file imports, wherever in the file."""
+    """Full names of all that a file imports, wherever in the file."""
     found = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -49,37 +74,97 @@ def imports(file: Path) -> set[str]:
     return found
 
 
-def files_of(name: str) -> list[Path]:
-    place = ROOT.joinpath(*name.split("."))
-    return sorted(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+def room(name: str) -> str:
+    return ".".join(name.split(".")[:2])
 
 
-@pytest.mark.parametrize("name", ALLOWED)
-def test_a_part_imports_only_what_it_may(name):
-    own = name.removeprefix("smmd_lightning.")
-    allowed = {f"smmd_lightning.{part}" for part in ALLOWED[name] | {own}}
-    for file in files_of(name):
-        for imported in imports(file):
-            if imported == "smmd_lightning" or not imported.startswith("smmd_lightning."):
-                continue
-            assert any(imported == part or imported.startswith(f"{part}.") for part in allowed), (
-                f"{file.relative_to(ROOT)} imports {imported}"
-            )
+def wrong_imports(files: dict[str, Path], rooms: dict[str, set[str]]) -> list[str]:
+    """Imports between rooms that `rooms` does not list, and modules in no listed room."""
+    wrong = []
+    for name, file in files.items():
+        if room(name) not in rooms:
+            wrong.append(f"{name} is in no room of docs/architecture.md")
+            continue
+        package = name.split(".")[0]
+        allowed = {package} | {f"{package}.{part}" for part in rooms[room(name)]} | {room(name)}
+        found = {room(other) for other in imports(file) if other in files and other.split(".")[0] == package}
+        wrong += [f"{name} imports {other}" for other in sorted(found - allowed)]
+    return wrong
 
 
-@pytest.mark.parametrize("file", LIBRARY, ids=lambda file: str(file.relative_to(ROOT)))
-def test_the_library_knows_nothing_of_the_data_modules(file):
-    assert not any(name.split(".")[0] == "datamodules" for name in imports(file))
+def circle(files: dict[str, Path]) -> list[str]:
+    """The modules of one circle of imports, in order; empty where there is none.
+
+    Imports inside functions and for the type checker count. A package's `__init__` that hands on its modules' names is
+    not counted as importing them on behalf of these.
+    """
+    graph = {
+        name: {
+            other for other in imports(file) if other in files and other != name and not name.startswith(f"{other}.")
+        }
+        for name, file in files.items()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(graph[name]):
+            if found := visit(other, [*path, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next((found for name in graph if (found := visit(name, []))), [])
 
 
-@pytest.mark.parametrize("file", LIBRARY, ids=lambda file: str(file.relative_to(ROOT)))
-def test_only_backbones_import_model_classes(file):
-    if "backbones" in file.parts:
-        return
-    models = [name for name in imports(file) if name.startswith("transformers") and "Model" in name.rpartition(".")[2]]
-    assert not models
+@pytest.mark.parametrize("rooms", [ROOMS, DATA_ROOMS], ids=PACKAGES)
+def test_a_room_imports_only_what_it_may(rooms):
+    package = next(iter(rooms))
+    assert not wrong_imports({name: file for name, file in modules().items() if name.split(".")[0] == package}, rooms)
 
 
-def test_there_is_no_module_of_odds_and_ends():
-    names = {file.stem for package in ("smmd_lightning", "datamodules") for file in (ROOT / package).rglob("*.py")}
+@pytest.mark.xfail(strict=True, reason="backbones still know each other both ways")
+def test_nothing_imports_in_a_circle():
+    assert not circle(modules())
+
+
+@pytest.mark.parametrize("inside", ["", "def f():\n    ", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    "])
+def test_a_planted_circle_is_found(tmp_path, inside):
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("")
+    (tmp_path / "smmd_lightning" / "a.py").write_text("import smmd_lightning.b\n")
+    (tmp_path / "smmd_lightning" / "b.py").write_text(f"{inside}from smmd_lightning import a\n")
+    assert set(circle(modules(tmp_path))) == {"smmd_lightning.a", "smmd_lightning.b"}
+    assert wrong_imports(modules(tmp_path), {"smmd_lightning": set(), "smmd_lightning.a": {"b"}, "datamodules": set()})
+
+
+def test_the_library_knows_nothing_of_the_data_modules():
+    library = {name: file for name, file in modules().items() if name.startswith("smmd_lightning")}
+    assert not [name for name, file in library.items() if any(i.split(".")[0] == "datamodules" for i in imports(file))]
+
+
+def test_data_modules_know_little_of_the_library():
+    allowed = {f"smmd_lightning.{part}" for part in OF_THE_LIBRARY}
+    known = set(modules())
+    for name, file in modules().items():
+        if name.startswith("datamodules"):
+            found = {other for other in imports(file) if other in known and other.startswith("smmd_lightning.")}
+            found -= {"smmd_lightning.backbones"}  # the package of `backbones.processors`
+            assert not {o for o in found if not any(o == a or o.startswith(f"{a}.") for a in allowed)}, name
+
+
+def test_only_backbones_import_model_classes():
+    for name, file in modules().items():
+        if room(name) != "smmd_lightning.backbones":
+            models = [i for i in imports(file) if i.startswith("transformers") and "Model" in i.rpartition(".")[2]]
+            assert not models, name
+
+
+def test_there_is_no_module_of_odds_and_ends_and_none_hides_one_of_python():
+    names = {file.stem for file in modules().values()} | {file.parent.name for file in modules().values()}
     assert not names & {"utils", "util", "helpers", "misc", "common"}
+    assert not names & {"numbers", "statistics", "secrets", "random", "math", "copy", "platform", "html", "select"}

@@ -15,7 +15,7 @@ One real example::
 
 from smmd_lightning.answers.characters import plain_text, same_text
 from smmd_lightning.answers.marks import AnswerRule, answer_text
-from smmd_lightning.answers.numbers import Quantity, answer_quantity, find_numbers, parse_number, parse_quantity
+from smmd_lightning.answers.quantities import Quantity, answer_quantity, find_numbers, parse_number, parse_quantity
 from smmd_lightning.answers.times import TimeOfDay, find_times, parse_time
 
 __all__ = [

@@ -26,8 +26,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from smmd_lightning.backbones.adapters import LoRA, freeze_matching
-from smmd_lightning.backbones.heads import adjust_logits, evaluating, why_not_split
-from smmd_lightning.backbones.packing import check_packing, is_packed
+from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, why_not_split
 from smmd_lightning.types import IGNORE_INDEX
 
 if TYPE_CHECKING:
@@ -179,7 +178,7 @@ class Backbone(nn.Module, ABC):
             folder: Where to; made where it does not exist.
             state_dict: The model's whole weights by name, where they are spread over processes. None: its own.
         """
-        from smmd_lightning.processors import load_processor
+        from smmd_lightning.backbones.processors import load_processor
 
         model: Any = self.model
         model.save_pretrained(folder, **({} if state_dict is None else {"state_dict": state_dict}))

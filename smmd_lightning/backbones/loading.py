@@ -75,7 +75,7 @@ def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, An
     """
     from transformers import AutoConfig
 
-    from smmd_lightning.backbones.tiny_tower import register
+    from smmd_lightning.backbones.tiny.tower import register
 
     register()
     folder, gguf = split_gguf(locate(backbone.path))

@@ -35,11 +35,11 @@ def locate(path: str) -> str:
         ValueError: There is no such tiny preset, or a GGUF file does not exist.
         RuntimeError: The package that a name needs is not installed.
     """
-    from smmd_lightning.backbones.tiny_tower_config import register_config
+    from smmd_lightning.backbones.tiny.tower_config import register_config
 
     register_config()  # or transformers could not read the configuration of a model with that tower
     if path.startswith(TINY):
-        from smmd_lightning.backbones import tiny
+        from smmd_lightning.backbones.tiny import presets as tiny
 
         preset = tiny.find(path.removeprefix(TINY))
         name = f"tiny-{path.removeprefix(TINY)}-{tiny.fingerprint(preset)}"

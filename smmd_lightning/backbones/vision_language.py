@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from smmd_lightning.backbones.base import Backbone
-from smmd_lightning.backbones.heads import evaluating
 from smmd_lightning.backbones.loading import is_sharded, runnable_here
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.probes import evaluating
+from smmd_lightning.backbones.processors import load_processor
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

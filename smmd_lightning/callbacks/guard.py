@@ -23,7 +23,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torch.optim import Optimizer
 
-from smmd_lightning.checks import check_monitored, check_run
+from smmd_lightning.callbacks.checks import check_monitored, check_run
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from smmd_lightning.callbacks.checkpoints import BestAndLast
+from smmd_lightning.callbacks.best_and_last import BestAndLast
 
 log = logging.getLogger(__name__)
 

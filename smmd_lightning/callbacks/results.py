@@ -12,8 +12,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.table import Table
 
-from smmd_lightning.callbacks.gallery import counted_keys, sample_picture
-from smmd_lightning.report.samples import pick
+from smmd_lightning.callbacks.sample_gallery import counted_keys, sample_picture
+from smmd_lightning.report.picking import pick
 from smmd_lightning.types import Batch, SampleKey
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from pathlib import Path
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
 
-from smmd_lightning.secrets import masked
+from smmd_lightning.callbacks.masking import masked
 
 
 class RunFolder(SaveConfigCallback):

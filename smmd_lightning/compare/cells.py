@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from smmd_lightning.compare.statistics import Comparison
-from smmd_lightning.report.statistics import Interval
+from smmd_lightning.compare.inference import Comparison
+from smmd_lightning.report.judged import Interval
 
 
 def interval(found: Interval, signed: bool = False) -> str:

@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 
 from jsonargparse import ArgumentParser
 
-from smmd_lightning.compare.reading import Settings, merged, read_mapping, read_settings
+from smmd_lightning.compare.checkpoints_of_runs import Settings, merged, read_mapping, read_settings
 
 Kind = TypeVar("Kind")
 

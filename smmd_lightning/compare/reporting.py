@@ -14,17 +14,17 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from smmd_lightning.compare import plots
+from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, html, markdown
 from smmd_lightning.compare.cells import comparison_cells, interval
 from smmd_lightning.compare.collecting import Choice, Result, table_text
 from smmd_lightning.compare.files import write_file
+from smmd_lightning.compare.inference import Comparison, compare, mean_interval
 from smmd_lightning.compare.one_run import SETTINGS
 from smmd_lightning.compare.planning import Cell, Plan
 from smmd_lightning.compare.sensitivity import sweeps_section, weights_section
-from smmd_lightning.compare.statistics import Comparison, compare, mean_interval
 from smmd_lightning.compare.traces import by_loss, read_trace
-from smmd_lightning.metric_names import larger_is_better
+from smmd_lightning.metrics.names import larger_is_better
 from smmd_lightning.report.document import document
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from smmd_lightning.compare import plots
+from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.blocks import Block, Heading, Table, Text
 from smmd_lightning.compare.collecting import Choice, Result
 from smmd_lightning.compare.grid import Grid

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from smmd_lightning.losses.positions import NumericPositions
-from smmd_lightning.numbers import NumericVocabulary, look_up
+from smmd_lightning.vocabulary import NumericVocabulary, look_up
 
 
 class NumericLoss(nn.Module, ABC):

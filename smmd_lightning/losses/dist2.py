@@ -19,7 +19,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import negentropy, soft_target_divergence
 from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 
 class Dist2Loss(NumericLoss):

@@ -23,7 +23,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
 from smmd_lightning.losses.positions import NumericPositions, number_tables, numbers_and_places
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 LARGEST_PLACE = 30
 """Places above count like this one: 10^38 is the end of float32."""

@@ -25,7 +25,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
 from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 ERRORS: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "mae": F.l1_loss, "huber": F.huber_loss}
 OFF_NUMBER_FACTOR = 1.01

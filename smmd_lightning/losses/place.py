@@ -24,7 +24,7 @@ from torch import Tensor
 
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.positions import NumericPositions, number_tables, numbers_and_places
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 
 class PlaceWeightedLoss(NumericLoss):

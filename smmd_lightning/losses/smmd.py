@@ -23,7 +23,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
 from smmd_lightning.losses.functional import quadratic_form_loss, smmd_form
 from smmd_lightning.losses.toeplitz import Blocks, cut
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 Term = Literal["smmd", "mmd", "smooth"]
 Kernel = Literal["gaussian", "laplace", "random", "shuffled"]
@@ -50,7 +50,7 @@ class SMMDLoss(NumericLoss):
 
     Example:
         >>> import torch
-        >>> from smmd_lightning.numbers import NumericVocabulary
+        >>> from smmd_lightning.vocabulary import NumericVocabulary
         >>> loss = SMMDLoss().bind(NumericVocabulary(token_ids=range(10), values=range(10)))
         >>> sure = 20 * torch.eye(10)[[4, 3, 9]]
         >>> [round(cost, 2) for cost in loss(sure, torch.tensor([4, 4, 4])).tolist()]

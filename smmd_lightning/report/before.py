@@ -15,7 +15,7 @@ from html import escape
 from itertools import pairwise
 from typing import Any
 
-from smmd_lightning.report.samples import pick
+from smmd_lightning.report.picking import pick
 from smmd_lightning.report.svg import Axis, Plot, number
 
 Believed = dict[str, Any]

@@ -13,8 +13,8 @@ from html import escape
 from typing import Any
 
 from smmd_lightning.answers import TimeOfDay, parse_time
-from smmd_lightning.ghost import Dial, hands, tip
-from smmd_lightning.report.statistics import Judged
+from smmd_lightning.report.ghost import Dial, hands, tip
+from smmd_lightning.report.judged import Judged
 from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure
 
 HALF_TURN, TURN = 360, 720

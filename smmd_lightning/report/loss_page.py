@@ -29,9 +29,9 @@ from smmd_lightning.losses import (
     NumericPositions,
     SMMDLoss,
 )
-from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.report.document import document, section
 from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap, number
+from smmd_lightning.vocabulary import NumericVocabulary
 
 SURE = 0.9
 MOST_CELLS = 64

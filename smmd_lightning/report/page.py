@@ -8,14 +8,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from smmd_lightning.report import clock_plots, plots
+from smmd_lightning.report import clock_plots
+from smmd_lightning.report import task_plots as plots
 from smmd_lightning.report.before import before_and_after
+from smmd_lightning.report.cards import gallery
 from smmd_lightning.report.curves import learning_curves
 from smmd_lightning.report.document import document, section, write_document
-from smmd_lightning.report.gallery import gallery
+from smmd_lightning.report.judged import Judged, judge_rows
+from smmd_lightning.report.picking import picture
 from smmd_lightning.report.run import Run, read_run
-from smmd_lightning.report.samples import picture
-from smmd_lightning.report.statistics import Judged, judge_rows
 from smmd_lightning.report.svg import number
 
 MOST_ROWS = 5000

@@ -12,8 +12,8 @@ from lightning.pytorch.core.optimizer import LightningOptimizer
 from lightning.pytorch.strategies.parallel import ParallelStrategy
 from torch.optim import Optimizer
 
-from smmd_lightning import sharded
-from smmd_lightning.checkpointing import META
+from smmd_lightning.checkpoints import sharded
+from smmd_lightning.checkpoints.files import META
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone

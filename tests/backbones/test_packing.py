@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from datamodules.collate import Collator
+from datamodules.pipeline.collate import Collator
 from smmd_lightning import NumericVocabulary, SMMDLoss
 from smmd_lightning.backbones import LanguageBackbone
+from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.objective import NumericObjective
-from smmd_lightning.processors import load_processor
 from smmd_lightning.types import NumericExample
 
 EXAMPLES = [

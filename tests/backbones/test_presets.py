@@ -5,7 +5,7 @@ import torch
 from tiny_chats import TEXT, Row, cross_entropies, encode, gradients, make, two_rows
 
 from smmd_lightning.backbones import LanguageBackbone, VisionLanguageBackbone
-from smmd_lightning.backbones.tiny import PRESETS, TinyPreset, fingerprint, write
+from smmd_lightning.backbones.tiny.presets import PRESETS, TinyPreset, fingerprint, write
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -35,7 +35,7 @@ def test_from_chat_to_reloaded_logits(name, tmp_path):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_small_and_their_head_is_larger_than_the_vocabulary(name):
-    from smmd_lightning.processors import load_processor
+    from smmd_lightning.backbones.processors import load_processor
 
     backbone = make(name)
     processor = load_processor(f"tiny:{name}")

@@ -6,7 +6,7 @@ import pytest
 from tiny_chats import picture
 
 from smmd_lightning.backbones.locate import locate
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.processors import load_processor
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA
 from smmd_lightning.backbones.locate import SMOLLM2, locate
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.processors import load_processor
 
 pytestmark = [
     pytest.mark.slow,  # the first run converts 135 M weights

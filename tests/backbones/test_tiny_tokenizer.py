@@ -3,8 +3,8 @@
 import pytest
 from tiny_chats import TEXT, VISION
 
-from smmd_lightning.backbones.tiny_tokenizer import WORDS, build
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.tiny.tokenizer import WORDS, build
 
 
 def tokenizer_of(name):
@@ -24,7 +24,7 @@ def test_exact_ids_of_a_prompt():
 @pytest.mark.parametrize("name", [*TEXT, *VISION])
 def test_loaded_tokenizers_agree_with_the_built_one_and_give_the_text_back(name):
     """transformers rebuilds some families' tokenizers from their vocabulary; that must change nothing."""
-    from smmd_lightning.backbones.tiny_families import MARKUP
+    from smmd_lightning.backbones.tiny.families import MARKUP
 
     loaded, built = tokenizer_of(name), build(MARKUP[name])
     text = "What time does this clock show?\n  03:05, é ½ 漢 ٣  !"

@@ -7,9 +7,9 @@ import pytest
 import torch
 from tiny_chats import encode, make, two_rows
 
-from smmd_lightning.backbones import tiny
-from smmd_lightning.backbones.tiny_tower import ConvolutionalStem, StemmedCLIPVisionModel
-from smmd_lightning.backbones.tiny_tower_config import StemmedCLIPVisionConfig
+from smmd_lightning.backbones.tiny import presets as tiny
+from smmd_lightning.backbones.tiny.tower import ConvolutionalStem, StemmedCLIPVisionModel
+from smmd_lightning.backbones.tiny.tower_config import StemmedCLIPVisionConfig
 
 
 @pytest.mark.parametrize("patch", [4, 8, 16, 32])
@@ -61,7 +61,7 @@ def test_a_folder_loads_in_a_process_that_never_saw_its_preset(tmp_path):
     code = f"""
 import sys
 from smmd_lightning.backbones import VisionLanguageBackbone
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.processors import load_processor
 load_processor({str(tmp_path)!r})
 assert "transformers.models.clip.modeling_clip" not in sys.modules  # heavy; a processor does without
 backbone = VisionLanguageBackbone({str(tmp_path)!r})

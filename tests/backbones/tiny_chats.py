@@ -6,8 +6,8 @@ import torch
 from PIL import Image
 
 from smmd_lightning.backbones import LanguageBackbone, VisionLanguageBackbone
-from smmd_lightning.backbones.tiny import PRESETS
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.tiny.presets import PRESETS
 from smmd_lightning.types import IGNORE_INDEX
 
 TEXT = ("llama", "qwen2")

@@ -11,10 +11,10 @@ from PIL import Image
 from tiny_runs import trainer
 
 from datamodules import ClockDataModule, ClockFiles
-from datamodules.collate import Collator, TooLong
+from datamodules.pipeline.collate import Collator, TooLong
 from smmd_lightning import SMMDModule
 from smmd_lightning.backbones import VisionLanguageBackbone
-from smmd_lightning.processors import load_processor
+from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.types import NumericExample
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from datamodules.clock_sources import FileClocks
-from datamodules.images import BadSample
-from datamodules.reading import read_table
-from datamodules.text_math_sources import FileMath
+from datamodules.clock.tables import FileClocks
+from datamodules.sources.images import BadSample
+from datamodules.sources.reading import read_table
+from datamodules.text_math.tables import FileMath
 from smmd_lightning.types import SampleKey
 
 ROW = {"image": "a.png", "hour": 3, "minute": 5}
@@ -150,7 +150,7 @@ def test_an_answer_that_is_no_number_where_numbers_stand_is_a_bad_sample(tmp_pat
 GROWTH = """
 import json, sys, threading, time
 from pathlib import Path
-from datamodules.reading import read_table
+from datamodules.sources.reading import read_table
 
 def own():
     status = Path("/proc/self/status").read_text()

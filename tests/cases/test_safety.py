@@ -14,10 +14,10 @@ import yaml
 
 from smmd_lightning.backbones import LanguageBackbone
 from smmd_lightning.backbones.locate import locate
-from smmd_lightning.checkpointing import newest_complete
+from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.checkpoints.files import newest_complete
 from smmd_lightning.cli import main
 from smmd_lightning.module import SMMDModule
-from smmd_lightning.processors import load_processor
 
 ROOT = Path(__file__).parent.parent.parent
 QUICKSTART = str(ROOT / "configs" / "experiment" / "quickstart.yaml")

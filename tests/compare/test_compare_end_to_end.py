@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from smmd_lightning.compare.command import main
+from smmd_lightning.commands.compare import main
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIGS = ROOT / "configs"
@@ -72,7 +72,7 @@ def test_real_runs_give_real_tables_also_when_they_are_killed(tmp_path):
 
     # The same again, as forks of one process, and killed.
     file.write_text(yaml.safe_dump({**GRID, "program": None}, sort_keys=False))
-    command = [sys.executable, "-m", "smmd_lightning.compare.command", "--config", str(file), "--out", str(killed)]
+    command = [sys.executable, "-m", "smmd_lightning.commands.compare", "--config", str(file), "--out", str(killed)]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     while len(list(killed.rglob("last.ckpt"))) < 2:  # the second run is in the middle of its training
         assert process.poll() is None

@@ -7,14 +7,14 @@ import re
 
 import pytest
 
+from smmd_lightning.commands.compare import main
 from smmd_lightning.compare.blocks import Bullets, Heading, Link, Picture, Table, Text, html, markdown
 from smmd_lightning.compare.collecting import Result, choose_weights, table_text
-from smmd_lightning.compare.command import main
 from smmd_lightning.compare.comparison import Comparison
 from smmd_lightning.compare.grid import load_grid
 from smmd_lightning.compare.planning import Plan
 from smmd_lightning.compare.traces import answer_error, envelope
-from smmd_lightning.metric_names import larger_is_better
+from smmd_lightning.metrics.names import larger_is_better
 
 
 def choose(file, score):

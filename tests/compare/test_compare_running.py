@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from smmd_lightning.compare import plots
-from smmd_lightning.compare.command import main
+from smmd_lightning.commands.compare import main
+from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.comparison import Comparison
 from smmd_lightning.compare.running import Slots
 
@@ -98,7 +98,7 @@ def test_killed_at_any_point_and_started_again_it_ends_with_the_same_tables(writ
     file = write_grid(quick={"seconds": 0.1}, tasks=ONE_TASK, losses=TWO_LOSSES, seeds=[1, 2])
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
     assert main(["--config", str(file), "--out", str(undisturbed), "--jobs", "4"]) == 0
-    command = [sys.executable, "-m", "smmd_lightning.compare.command", "--config", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "smmd_lightning.commands.compare", "--config", str(file), "--out", str(out)]
     for least in (1, 4):  # in the middle of tuning, in the middle of the final runs
         process = subprocess.Popen([*command, "--jobs", "2"], cwd=ROOT, start_new_session=True)
         while len(list(out.rglob("result.*.json"))) < least:
@@ -117,7 +117,7 @@ def test_killed_at_any_point_and_started_again_it_ends_with_the_same_tables(writ
 
 def test_sigterm_is_handed_on_to_the_runs(write_grid, tmp_path):
     file, out = write_grid(quick={"seconds": 20}, losses={"ce": {}}, seeds=[1]), tmp_path / "out"
-    command = [sys.executable, "-m", "smmd_lightning.compare.command", "--config", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "smmd_lightning.commands.compare", "--config", str(file), "--out", str(out)]
     process = subprocess.Popen(command, cwd=ROOT)
     while not (logs := list(out.rglob("log.txt"))) or not logs[0].read_text():
         assert process.poll() is None

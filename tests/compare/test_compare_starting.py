@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from smmd_lightning.compare import one_run, plots, starting
-from smmd_lightning.compare.command import main
+from smmd_lightning.commands.compare import main
+from smmd_lightning.compare import figures as plots
+from smmd_lightning.compare import one_run, starting
 from smmd_lightning.compare.comparison import Comparison
 from smmd_lightning.compare.grid import load_grid
 from smmd_lightning.compare.running import Runner, Slots

@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from smmd_lightning.compare.statistics import compare, mean_interval, paired_bootstrap, sign_test, student_quantile
+from smmd_lightning.compare.inference import compare, mean_interval, paired_bootstrap, sign_test, student_quantile
 
 
 @pytest.mark.parametrize(

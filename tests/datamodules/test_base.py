@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from datamodules.base import LOOKED_AT, NumericDataModule
-from datamodules.images import BadSample
+from datamodules.sources.images import BadSample
 from smmd_lightning.types import NumericExample
 
 

@@ -9,8 +9,8 @@ from lightning.pytorch.callbacks import Callback
 from stopping import MODELS, Record, Stopped, assert_goes_on, fit, state_of
 from sums import SumsData, command, scenario
 
-from smmd_lightning import sharded
 from smmd_lightning.callbacks import BestAndLast, Preemption
+from smmd_lightning.checkpoints import sharded
 from smmd_lightning.cli import main
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
 

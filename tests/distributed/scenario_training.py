@@ -8,9 +8,9 @@ import torch
 import torch.distributed as dist
 from sums import Gradients, Mixed, Sums, SumsData, assert_near, module, scenario, trainer, whole
 
-from smmd_lightning import sharded
 from smmd_lightning.backbones import LoRA
 from smmd_lightning.callbacks import ResultsWriter
+from smmd_lightning.checkpoints import sharded
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
 
 STRATEGIES = {"ddp": lambda: "ddp", "fsdp2": FSDP2Strategy, "fsdp1": FSDP1Strategy}

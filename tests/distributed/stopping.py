@@ -8,10 +8,10 @@ import torch.distributed as dist
 from lightning.pytorch.callbacks import Callback
 from sums import SumsData, module, trainer
 
-from smmd_lightning import sharded
 from smmd_lightning.backbones import LoRA
 from smmd_lightning.callbacks import BestAndLast
-from smmd_lightning.checkpointing import AtomicCheckpointIO
+from smmd_lightning.checkpoints import sharded
+from smmd_lightning.checkpoints.files import AtomicCheckpointIO
 from smmd_lightning.schedules import WarmupDecay
 
 MODELS = {

@@ -5,8 +5,8 @@ import torch
 from launching import run
 
 from smmd_lightning import SMMDModule
-from smmd_lightning.checkpointing import newest_complete
-from smmd_lightning.export import consolidate_command, export
+from smmd_lightning.checkpoints.files import newest_complete
+from smmd_lightning.commands.export import consolidate_command, export
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
 

@@ -9,8 +9,8 @@ from stopping import MODELS, Record, fit
 from sums import SumsData
 
 from smmd_lightning.callbacks import Preemption
-from smmd_lightning.callbacks.checkpoints import BestAndLast
-from smmd_lightning.resume import draw_anew
+from smmd_lightning.callbacks.best_and_last import BestAndLast
+from smmd_lightning.checkpoints.resume import draw_anew
 
 
 class Strikes(Preemption):

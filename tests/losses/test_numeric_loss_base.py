@@ -7,7 +7,7 @@ import torch
 
 from smmd_lightning.losses import NumericLoss, NumericPositions, SMMDLoss
 from smmd_lightning.losses.positions import digits_after
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 DIGITS = NumericVocabulary(range(3, 13), range(10))
 

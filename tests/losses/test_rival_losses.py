@@ -19,7 +19,7 @@ from smmd_lightning.losses import (
     PlaceWeightedLoss,
     SMMDLoss,
 )
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 DIGITS = NumericVocabulary(range(10), range(10))
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from smmd_lightning.losses import SMMDLoss
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "fixtures" / "smmd_reference_values.json").read_text())["cases"]
 

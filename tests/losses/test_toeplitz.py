@@ -4,7 +4,7 @@ import torch
 from smmd_lightning.losses import SMMDLoss
 from smmd_lightning.losses.functional import quadratic_form_loss, smmd_form
 from smmd_lightning.losses.toeplitz import LEAST, Blocks, cut, multiply
-from smmd_lightning.numbers import NumericVocabulary
+from smmd_lightning.vocabulary import NumericVocabulary
 
 
 def toeplitz(row_N):

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image, ImageDraw
 from torch.utils.tensorboard import SummaryWriter
 
-from smmd_lightning.ghost import Dial, draw_dial, draw_hands
 from smmd_lightning.metrics import metrics_for
+from smmd_lightning.report.ghost import Dial, draw_dial, draw_hands
 from smmd_lightning.types import NumericExample
 
 HOSTILE = (

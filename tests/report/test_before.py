@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from smmd_lightning.commands.report import main
 from smmd_lightning.report.before import before_and_after
-from smmd_lightning.report.command import main
 
 
 def answer(name, raw, *beliefs):

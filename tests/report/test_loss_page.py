@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 import pytest
 import torch
 
+from smmd_lightning.commands.vocabulary import main
 from smmd_lightning.losses import Dist2Loss, NTLWASLoss, SMMDLoss
-from smmd_lightning.numbers import NumericVocabulary
 from smmd_lightning.report.loss_page import SURE, landscape, loss_page, losses, one_a_value
-from smmd_lightning.vocabulary_command import main
+from smmd_lightning.vocabulary import NumericVocabulary
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 import pytest
 from torch.utils.tensorboard import SummaryWriter
 
+from smmd_lightning.commands.report import main
 from smmd_lightning.report import read_run, write_report
-from smmd_lightning.report.command import main
 from smmd_lightning.report.curves import thinned
 from smmd_lightning.report.page import duration
-from smmd_lightning.report.samples import pick, picture
+from smmd_lightning.report.picking import pick, picture
 from smmd_lightning.report.svg import Axis, Plot, nice_ticks
 
 
@@ -214,7 +214,7 @@ def test_the_command_writes_the_page_and_says_where(tmp_path, write_run, capsys)
 
 def test_the_command_does_not_wait_for_the_trainer_to_load(tmp_path, write_run):
     run = write_run(tmp_path / "run", count=10)
-    code = f"import sys; from smmd_lightning.report.command import main; main([{str(run)!r}]); print(*sys.modules)"
+    code = f"import sys; from smmd_lightning.commands.report import main; main([{str(run)!r}]); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "lightning" not in loaded
 

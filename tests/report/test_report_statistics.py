@@ -5,7 +5,7 @@ import torch
 
 from smmd_lightning.answers import TimeOfDay, parse_time
 from smmd_lightning.report.clock_plots import MISTAKES, minutes_off, mistake
-from smmd_lightning.report.statistics import (
+from smmd_lightning.report.judged import (
     bootstrap,
     digit_confusion,
     groups,

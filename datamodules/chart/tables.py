@@ -1,0 +1,245 @@
+"""Charts with questions: from files in ChartQA's format and others, from the hub, or drawn (`chart_drawings`).
+
+What is unusual: a label is kept as the text that the data set gives (a list of one is that one), since the rules
+of chart question answering compare texts; a chart that is asked several questions is never in two splits.
+
+One real example, as ChartQA's file has it, with the picture in `png/` beside the file::
+
+    {"imgname": "two_col_2139.png", "query": "How many public swimming pools were there in 2020?", "label": "6.2"}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datamodules.chart.drawn import PROMPTS, SyntheticCharts, check_prompts
+from datamodules.sources.images import BadSample, ImageLimits
+from datamodules.sources.reading import read_hub, read_table
+from datamodules.sources.splits import check_split, pick_prompt, sample_rng, split_of
+from datamodules.sources.tables import Table
+from smmd_lightning.types import NumericExample, SampleKey
+
+__all__ = ["ChartColumns", "FileCharts", "HubCharts", "SyntheticCharts", "TableCharts"]
+
+PART_COLUMNS = ("human_or_machine", "type")
+"""Columns that say whether a person or a program asked, in the two layouts of ChartQA on the hub."""
+
+
+@dataclass(frozen=True)
+class ChartColumns:
+    """What the columns of a table of chart questions are called; the defaults are ChartQA's.
+
+    Attributes:
+        image: File name, or number with `suffix`, or picture.
+        question: The question.
+        answer: The answer: text, number, or a list of texts.
+        kind: What becomes `meta["kind"]`; None for the part (`human`, `augmented`) where it is known.
+        suffix: What is put behind the image's name ("`.png`" for PlotQA's `image_index`).
+        extra: Columns that are copied to the samples' `meta`.
+    """
+
+    image: str = "imgname"
+    question: str = "query"
+    answer: str = "label"
+    kind: str | None = None
+    suffix: str = ""
+    extra: tuple[str, ...] = ()
+
+
+def answer_text(value: Any, where: str) -> str:
+    """Writes a label as text.
+
+    Args:
+        value: Text, a number, or a list of either.
+        where: What to call the cell in errors.
+
+    Returns:
+        The text; whole floats lose their ".0", a list of one is that one, longer ones are "[a, b]".
+
+    Raises:
+        BadSample: Nothing there, or of another type.
+
+    >>> answer_text(["74"], ""), answer_text([2010.0, 2014.0], ""), answer_text(6.2, "")
+    ('74', '[2010, 2014]', '6.2')
+    """
+    if isinstance(value, (list, tuple)) and value:
+        texts = [answer_text(item, where) for item in value]
+        return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    if isinstance(value, float) and value == value and abs(value) < 1e15:
+        return str(int(value)) if value == int(value) else str(value)
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    if isinstance(value, int):
+        return str(value)
+    raise BadSample(f"{where}: {value!r} is no answer")
+
+
+class TableCharts:
+    """Chart questions from tables; `FileCharts` and `HubCharts` say where they come from.
+
+    Args:
+        tables: Tables, each with the part it holds (`human`, `augmented`, or "" where a column or nothing says).
+        split: `train`, `val` or `test`.
+        columns: What their columns are called.
+        fractions: Shares of train, val and test when the tables hold all three; None when they are the split.
+            Rows are dealt out by a hash of the image's name, or of the row's number where it has none.
+        seed: Seed of that and of the choice of prompts.
+        prompts: Wordings around the question, with `{question}` in them; one is chosen a sample.
+        limits: Largest and smallest picture.
+
+    Raises:
+        ValueError: A column is missing, or a prompt has no place for the question.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[tuple[Table, str]],
+        split: str,
+        *,
+        columns: ChartColumns | None = None,
+        fractions: Sequence[float] | None = None,
+        seed: int = 0,
+        prompts: Sequence[str] | None = None,
+        limits: ImageLimits | None = None,
+    ) -> None:
+        self.tables, self.split, self.seed, self.limits = list(tables), check_split(split), seed, limits
+        self.columns = columns = columns or ChartColumns()
+        self.prompts = check_prompts(prompts or PROMPTS)
+        self.places: list[tuple[int, int]] = []
+        for number, (table, _) in enumerate(self.tables):
+            needed = [columns.image, columns.question, columns.answer, *columns.extra]
+            table.require(needed + ([columns.kind] if columns.kind else []))
+            names = table.names(columns.image) if fractions is not None else [""] * len(table)
+            self.places += [
+                (number, index)
+                for index, name in enumerate(names)
+                if fractions is None or split_of(name, seed, fractions) == split
+            ]
+
+    def __len__(self) -> int:
+        """Questions of this split."""
+        return len(self.places)
+
+    def example(self, key: SampleKey) -> NumericExample:
+        """Reads a row.
+
+        Raises:
+            BadSample: Its picture, question or answer cannot be used; the message names file, row and column.
+            ValueError: Its picture's path leaves the data folder.
+        """
+        number, index = self.places[key.index]
+        (table, part), columns = self.tables[number], self.columns
+        row = table.row(index)
+        question = row[columns.question]
+        if not isinstance(question, str) or not question.strip():
+            raise BadSample(f"{table.where(index, columns.question)}: {question!r} is no question")
+        answer = answer_text(row[columns.answer], table.where(index, columns.answer))
+        cell = row[columns.image]
+        if columns.suffix and isinstance(cell, (str, int)):
+            cell = f"{cell}{columns.suffix}"
+        prompt = pick_prompt(self.prompts, sample_rng(self.seed, self.split, key))
+        meta = {"task": "chart", "kind": self._kind(table, row, part)}
+        return NumericExample(
+            id=f"{Path(table.name).stem}-{index + 1}",
+            prompt=prompt.replace("{question}", question.strip()),
+            answer=answer,
+            images=(table.image(cell, table.where(index, columns.image), self.limits),),
+            meta=meta | {column: row[column] for column in columns.extra},
+        )
+
+    def _kind(self, table: Table, row: Any, part: str) -> str:
+        column = self.columns.kind or next((name for name in PART_COLUMNS if table.has(name)), None)
+        if column is None:
+            return part or "unknown"
+        value = row[column]
+        labels = getattr(table.rows.features[column], "names", None)
+        text = str(labels[value] if labels and isinstance(value, int) else value)
+        if self.columns.kind is None and text in ("0", "1"):  # HuggingFaceM4/ChartQA without the class names
+            return ("human", "augmented")[int(text)]
+        return {"machine": "augmented"}.get(text, text)
+
+
+class FileCharts(TableCharts):
+    """Chart questions from files with the pictures beside them.
+
+    Args:
+        path: A file, several, or a folder as in ChartQA: `*_human.json` and `*_augmented.json` beside `png/`.
+        split: `train`, `val` or `test`.
+        parts: Which of a folder's parts are read.
+        image_folder: Folder of the pictures, seen from the file; None for `png` where there is such a folder,
+            else the file's own. Picture names stay in it.
+        field: Key of a `.json` file's outer object under which the rows are (`qa_pairs` in PlotQA).
+        cache_dir: Where `datasets` keeps its copy of the file; None for its own choice.
+        **settings: As for `TableCharts`.
+
+    Raises:
+        ValueError: A file or folder is missing or broken, or a folder has none of the parts.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | Sequence[str | Path],
+        split: str,
+        *,
+        parts: Sequence[str] = ("human", "augmented"),
+        image_folder: str | None = None,
+        field: str | None = None,
+        cache_dir: str | None = None,
+        **settings: Any,
+    ) -> None:
+        tables = []
+        for file in _files(path, parts):
+            table = read_table(file, cache_dir=cache_dir, field=field)
+            folder = file.parent / ("png" if image_folder is None else image_folder)
+            if not folder.is_dir() and image_folder is not None:
+                raise ValueError(f"image_folder {image_folder!r}: there is no folder {folder}")
+            table.root = folder.resolve() if folder.is_dir() else file.parent.resolve()
+            part = next((part for part in ("human", "augmented") if file.stem.endswith(part)), "")
+            tables.append((table, part))
+        super().__init__(tables, split, **settings)
+
+
+class HubCharts(TableCharts):
+    """Chart questions from a data set on the hub, or from a local folder laid out like one.
+
+    Args:
+        name: `owner/name`, or a folder.
+        split: `train`, `val` or `test`.
+        hub_split: What the data set calls the split; None for the same.
+        config: Name of the configuration, where there are several.
+        revision: Branch, tag or commit.
+        columns: What its columns are called; None for those of `HuggingFaceM4/ChartQA` and
+            `ahmed-masry/ChartQA` (`image`, `query`, `label`, and `human_or_machine` or `type`).
+        cache_dir: Where `datasets` keeps its copy; None for its own choice.
+        **settings: As for `TableCharts`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        split: str,
+        *,
+        hub_split: str | None = None,
+        config: str | None = None,
+        revision: str | None = None,
+        columns: ChartColumns | None = None,
+        cache_dir: str | None = None,
+        **settings: Any,
+    ) -> None:
+        table = read_hub(name, hub_split or split, config=config, revision=revision, cache_dir=cache_dir)
+        super().__init__([(table, "")], split, columns=columns or ChartColumns(image="image"), **settings)
+
+
+def _files(path: str | Path | Sequence[str | Path], parts: Sequence[str]) -> list[Path]:
+    if not isinstance(path, (str, Path)):
+        return [file for item in path for file in _files(item, parts)]
+    folder = Path(path)
+    if not folder.is_dir():
+        return [folder]
+    files = [file for part in parts for file in sorted(folder.glob(f"*_{part}.json"))]
+    if not files:
+        raise ValueError(f"{folder}: no file named {' or '.join(f'*_{part}.json' for part in parts)}")
+    return files

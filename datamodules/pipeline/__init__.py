@@ -1,0 +1,1 @@
+"""From samples to batches: order, collating, packing, worker processes, and what the trainer may ask."""

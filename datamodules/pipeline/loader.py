@@ -1,0 +1,265 @@
+"""From sample keys to batches, in worker processes, with a position that can be saved.
+
+Unusual: a loader's whole state is (epoch, micro-batch). Samples are functions of (seed, epoch, index), so nothing
+inside the workers needs saving, and a plain `DataLoader` over lists of keys resumes exactly. The training loader reads
+one accumulation window ahead and tells each micro-batch the supervised targets of the whole window, from which the
+module takes the two counts that make the mean over an optimizer step exact.
+
+Shape legend: S supervised positions of an accumulation window on this process.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, get_worker_info
+
+from datamodules.pipeline.collate import Collator, TooLong
+from datamodules.pipeline.sampler import MicroBatchSampler
+from datamodules.pipeline.shared_memory import Parcel
+from datamodules.sources.images import BadSample
+from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey, Source
+
+log = logging.getLogger(__name__)
+
+REPLACEMENT_TRIES = 100
+"""How many neighbours are tried for one bad sample; a longer run of bad ones is no accident any more."""
+
+SETTINGS = {"window": "trainer.accumulate_grad_batches", "seed": "data.seed (seed_everything)"}
+"""What a run must keep from one epoch to the next, and how the user calls it."""
+
+DEALING = {"batch_size": "data.batch_size", "world_size": "number of processes"}
+"""What it must keep as well while an epoch is unfinished."""
+
+
+class BatchBuilder(Dataset["Batch | Parcel"]):
+    """Indexed by a list of keys, gives their batch: reads or draws the samples and collates them.
+
+    A sample that cannot be used is replaced by the next one of its split while training (the same on every machine),
+    and by a row that does not count in evaluation, where a stand-in would be counted twice.
+
+    Args:
+        source: The split's samples.
+        size: How many of them are in use; replacements stay among these.
+        collator: Makes model inputs of examples.
+        generation: Whether the batches are prompts to go on from, instead of prompts with answers.
+        replace_bad: True in training, False in evaluation.
+    """
+
+    def __init__(
+        self, source: Source, size: int, collator: Collator, *, generation: bool = False, replace_bad: bool = False
+    ) -> None:
+        self.source = source
+        self.size = size
+        self.collator = collator
+        self.generation = generation
+        self.replace_bad = replace_bad
+
+    def __getitem__(self, keys: list[SampleKey]) -> Batch | Parcel:
+        """Returns the batch of the samples at `keys`; in a worker process, packed for the way.
+
+        Raises:
+            RuntimeError: `REPLACEMENT_TRIES` samples in a row could not be used.
+        """
+        batch = self.build(keys)
+        return batch if get_worker_info() is None else Parcel.pack(batch)
+
+    def build(self, keys: list[SampleKey]) -> Batch:
+        """Returns the batch of the samples at `keys`.
+
+        Raises:
+            RuntimeError: `REPLACEMENT_TRIES` samples in a row could not be used.
+        """
+        skipped: list[str] = []
+        rows = [self._usable(key, skipped) for key in keys]
+        while True:
+            try:
+                batch = self.collator(
+                    [example for example, _ in rows], [key.counted for _, key in rows], generation=self.generation
+                )
+            except TooLong as error:
+                for row, reason in error.reasons.items():
+                    skipped.append(reason)
+                    rows[row] = self._usable(self._next(rows[row][1]), skipped)
+            else:
+                batch.skipped = skipped
+                batch.keys = [key for _, key in rows]
+                return batch
+
+    def _usable(self, key: SampleKey, skipped: list[str]) -> tuple[NumericExample, SampleKey]:
+        for _ in range(REPLACEMENT_TRIES):
+            try:
+                return self.source.example(key), key
+            except BadSample as error:
+                if key.counted:
+                    skipped.append(str(error))
+                key = self._next(key)
+        raise RuntimeError(
+            f"{REPLACEMENT_TRIES} samples in a row could not be used, the last one because: {skipped[-1:]}. "
+            "Look at the data files, or at max_length if the samples are too long."
+        )
+
+    def _next(self, key: SampleKey) -> SampleKey:
+        return SampleKey(key.epoch, (key.index + 1) % self.size, key.counted and self.replace_bad)
+
+
+class NumericLoader:
+    """Iterable of batches with a length and a state; what Lightning gets as data loader.
+
+    Args:
+        builder: Makes a batch of a list of keys.
+        sampler: Deals out the keys of this process.
+        window: Micro-batches of one optimizer step (`accumulate_grad_batches`); 0 outside training.
+        epoch_end: Micro-batches after which an epoch ends, its last window cut short there. None: all.
+        num_workers: Worker processes.
+        pin_memory: Whether batches are put into page-locked memory.
+        max_bad_share: The run stops when more than this share of the samples seen could not be used.
+        named: What has been said about bad samples already; loaders of the same data share it. None: nothing.
+
+    Attributes:
+        seconds: How long the consumer has waited for its batches, all epochs together.
+
+    Raises:
+        RuntimeError: While iterating, when the share of bad samples is above `max_bad_share`.
+    """
+
+    def __init__(
+        self,
+        builder: BatchBuilder,
+        sampler: MicroBatchSampler,
+        *,
+        window: int = 0,
+        epoch_end: int | None = None,
+        num_workers: int = 0,
+        pin_memory: bool = False,
+        max_bad_share: float = 0.05,
+        named: set[str] | None = None,
+    ) -> None:
+        self._sampler = sampler
+        self.window = window
+        self._epoch_end = len(sampler) if epoch_end is None else epoch_end
+        self.max_bad_share = max_bad_share
+        self._epoch = 0
+        self._position = 0
+        self.seconds = 0.0
+        self._seen = 0
+        self._bad: dict[str, int] = {}
+        self._named = set() if named is None else named
+        self._loader = DataLoader(
+            builder,
+            batch_size=None,
+            sampler=sampler,
+            num_workers=num_workers,
+            pin_memory=pin_memory,
+            persistent_workers=num_workers > 0,
+        )
+
+    def __len__(self) -> int:
+        """Number of micro-batches of a whole epoch, wherever the loader stands and ends it."""
+        return len(self._sampler)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yields the rest of the epoch; the next call goes on with the next epoch."""
+        if self._position >= self._epoch_end:
+            self._epoch, self._position = self._epoch + 1, 0
+        if not self.window:  # evaluation: always the whole split, always the same
+            self._epoch, self._position = 0, 0
+        self._sampler.epoch, self._sampler.start, self._sampler.end = self._epoch, self._position, self._epoch_end
+        items = iter(self._loader)
+        batches: Iterator[Batch] = (item.unpack() if isinstance(item, Parcel) else item for item in items)
+        if self._loader.num_workers:
+            batches = _one_ahead(_from_workers(batches))
+        asked = time.perf_counter()
+        while window := list(islice(batches, self.window or 1)):
+            targets_S = torch.cat([_targets(batch) for batch in window]) if self.window else None
+            for number, batch in enumerate(window, start=1):
+                self._account(batch)
+                last = number == len(window)
+                if last:  # a checkpoint is written while the consumer holds this very batch
+                    self._position += len(window)
+                self.seconds += time.perf_counter() - asked
+                yield replace(batch, window_targets=targets_S, window_end=last)
+                asked = time.perf_counter()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns epoch, position (micro-batches, at the last finished accumulation window) and what both rest on."""
+        sampler = self._sampler
+        settings = {"window": self.window, "seed": sampler.seed}
+        settings |= {"batch_size": sampler.batch_size, "world_size": sampler.world_size}
+        return {"epoch": self._epoch, "position": self._position, "batches": len(self), **settings}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes to a saved position.
+
+        Raises:
+            ValueError: The epoch had another number of micro-batches or was dealt out otherwise, so the position means
+                something else.
+        """
+        if state["batches"] != len(self):
+            raise ValueError(
+                f"The checkpoint was written with {state['batches']} micro-batches per epoch and process, now "
+                f"there are {len(self)}: go on with the same data, batch_size, limit and number of processes, "
+                "or start a new run."
+            )
+        own = self.state_dict()
+        kept = SETTINGS | DEALING if state["position"] < self._epoch_end else SETTINGS
+        # Checkpoints of earlier versions do not tell.
+        differing = {name: called for name, called in kept.items() if state.get(name, own[name]) != own[name]}
+        if differing:
+            before, now = (
+                ", ".join(f"{called}={of[name]}" for name, called in differing.items()) for of in (state, own)
+            )
+            raise ValueError(
+                f"The checkpoint was written with {before}, now it is {now}: go on with the same settings, or start a "
+                "new run."
+            )
+        self._epoch, self._position = state["epoch"], state["position"]
+
+    def _account(self, batch: Batch) -> None:
+        self._seen += len(batch)
+        for reason in batch.skipped:
+            if reason not in self._named:
+                self._named.add(reason)
+                log.warning("Sample skipped: %s", reason)
+            self._bad[reason] = self._bad.get(reason, 0) + 1
+        bad = sum(self._bad.values())
+        # Under 20 samples one bad file would be a large share; the rule starts to mean something after that.
+        if bad > self.max_bad_share * max(self._seen, 20):
+            listed = "\n  ".join(list(self._bad)[:20])
+            raise RuntimeError(
+                f"{bad} of {self._seen} samples could not be used, more than max_bad_share={self.max_bad_share} allows:"
+                f"\n  {listed}\nMend the data, or raise max_bad_share."
+            )
+
+
+def _from_workers(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Says that a worker died where all that is seen of it is a connection that broke while it handed over a batch."""
+    try:
+        yield from batches
+    except (EOFError, ConnectionError, FileNotFoundError) as error:
+        if "in DataLoader worker process" in str(error):  # the error of a sample, sent by a worker that lives
+            raise
+        raise RuntimeError(f"DataLoader worker exited unexpectedly while it handed over a batch: {error!r}") from error
+
+
+def _one_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Takes the next batch out of its worker in a thread, while the consumer computes with the last one."""
+    with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+        coming = thread.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, batches, None)
+            yield batch
+
+
+def _targets(batch: Batch) -> torch.Tensor:
+    """Returns the target ids that the shifted labels supervise, (S,)."""
+    assert batch.labels is not None
+    shifted = batch.labels[:, 1:]
+    return shifted[shifted != IGNORE_INDEX]

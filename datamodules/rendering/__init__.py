@@ -1,1 +1,0 @@
-"""Pictures drawn with Pillow alone: clock faces and charts."""

@@ -1,0 +1,1 @@
+"""Where samples come from: tables and their pictures, splits, random choices."""

@@ -1,0 +1,247 @@
+r"""Text math from files and the hub: GSM8K, MetaMathQA, mathematics_dataset, gpt3_arithmetic, or one's own columns.
+
+What is unusual: the final answer of a solution with reasoning is what its own mark announces (`####`, "The answer is:",
+`\boxed{}`), read by the same parser as a model's answers. Calculator marks (`<<48/2=24>>`) can be kept or removed.
+
+One real example, a line of GSM8K::
+
+    {"question": "Natalia sold clips to 48 of her friends in April, and then …",
+     "answer": "Natalia sold 48/2 = <<48/2=24>>24 clips in May.\nNatalia sold … clips altogether.\n#### 72"}
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datamodules.sources.images import BadSample
+from datamodules.sources.reading import read_hub, read_table
+from datamodules.sources.splits import check_split, pick_prompt, sample_rng, split_of
+from datamodules.sources.tables import Table
+from smmd_lightning.answers import answer_text, parse_quantity
+from smmd_lightning.types import NumericExample, SampleKey
+
+LONGEST_FINAL_ANSWER = 200
+"""Characters; a text that is longer, or has several lines, and no answer mark is a solution without its answer."""
+
+_CALCULATOR = re.compile(r"<<[^<>\n]*>>")
+
+
+@dataclass(frozen=True)
+class MathColumns:
+    """What the columns of a table of problems are called.
+
+    Attributes:
+        question: The problem.
+        answer: The answer, with or without reasoning.
+        kind: Kind of problem, for metrics by kind; None where there is none.
+        numeric: Whether the answer is a number; None to see for each answer.
+        id: Names the row in predictions; None for file name and row number.
+        extra: Columns that are copied to the samples' `meta`.
+    """
+
+    question: str = "question"
+    answer: str = "answer"
+    kind: str | None = None
+    numeric: str | None = None
+    id: str | None = None
+    extra: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        """Returns all columns that must be there."""
+        optional = [name for name in (self.kind, self.numeric, self.id) if name is not None]
+        return [self.question, self.answer, *optional, *self.extra]
+
+
+LAYOUTS = (
+    MathColumns(kind="module", numeric="numeric", extra=("regime",)),  # mathematics_dataset
+    MathColumns(kind="task"),  # gpt3_arithmetic
+    MathColumns("query", "response", kind="type"),  # MetaMathQA
+    MathColumns("query", "response"),
+    MathColumns(),  # GSM8K
+)
+"""Layouts that are known without being named; the first whose columns are all there is taken."""
+
+
+class TableMath:
+    """Problems from a table; `FileMath` and `HubMath` say where it comes from.
+
+    Args:
+        table: The rows.
+        split: `train`, `val` or `test`.
+        columns: What its columns are called. None: one of `LAYOUTS`.
+        fractions: Shares of train, val and test when the table holds all three; None when it is the split. Rows are
+            dealt out by a hash of the question, so one question is never in two splits.
+        seed: Seed of that and of the choice of prompts.
+        reasoning: Whether answers keep the reasoning; without it only the final answer is left, a number without
+            thousands separators.
+        calculator: Whether reasoning keeps GSM8K's calculator marks.
+        only_numeric: Whether rows whose final answer is no number are left out.
+        prompts: Wordings around the problem, with `{question}` in them; one is chosen a sample.
+
+    Attributes:
+        left_out: How many rows were left out because their answer is no number.
+
+    Raises:
+        ValueError: A column is missing, two rows share an id, or a prompt has no `{question}`.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        split: str,
+        *,
+        columns: MathColumns | None = None,
+        fractions: Sequence[float] | None = None,
+        seed: int = 0,
+        reasoning: bool = True,
+        calculator: bool = False,
+        only_numeric: bool = False,
+        prompts: Sequence[str] | None = None,
+    ) -> None:
+        self.table, self.split, self.seed = table, check_split(split), seed
+        self.columns = columns = columns or _known_layout(table)
+        self.reasoning, self.calculator = reasoning, calculator
+        self.prompts = check_prompts(prompts or ("{question}",), "question")
+        table.require(columns.names())
+        if columns.id:
+            table.check_unique(columns.id)
+        chosen = list(range(len(table)))
+        if fractions is not None:
+            questions = table.names(columns.question)
+            chosen = [index for index in chosen if split_of(questions[index], seed, fractions) == split]
+        kept = [index for index in chosen if self._is_numeric(index)] if only_numeric else chosen
+        self.indices, self.left_out = kept, len(chosen) - len(kept)
+
+    def __len__(self) -> int:
+        """Rows of this split."""
+        return len(self.indices)
+
+    def example(self, key: SampleKey) -> NumericExample:
+        """Reads a row.
+
+        Raises:
+            BadSample: A cell cannot be used; the message names file, row, column and value.
+        """
+        table, columns, index = self.table, self.columns, self.indices[key.index]
+        row = table.row(index)
+        question = _text(row, columns.question, table.where(index, columns.question))
+        solution = _text(row, columns.answer, table.where(index, columns.answer))
+        final = _final_answer(solution, table.where(index, columns.answer))
+        numeric = self._flag(row, index)
+        if numeric is None:
+            numeric = parse_quantity(final) is not None
+        answer = (solution if self.calculator else _CALCULATOR.sub("", solution)) if self.reasoning else final
+        if not self.reasoning and numeric and re.fullmatch(r"\D*\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*", final):
+            answer = final.replace(",", "")
+        meta: dict[str, Any] = {"task": "math", "numeric": numeric, "final": final}
+        if columns.kind:
+            meta["kind"] = str(row[columns.kind])
+        prompt = pick_prompt(self.prompts, sample_rng(self.seed, self.split, key))
+        return NumericExample(
+            id=str(row[columns.id]) if columns.id else f"{Path(table.name).stem}-{index + 1}",
+            prompt=prompt.replace("{question}", question),
+            answer=answer,
+            meta=meta | {column: row[column] for column in columns.extra},
+        )
+
+    def _flag(self, row: Mapping[str, Any], index: int) -> bool | None:
+        column = self.columns.numeric
+        if column is None:
+            return None
+        word = str(row[column]).strip().lower()
+        if word not in ("true", "1", "yes", "false", "0", "no"):
+            raise BadSample(f"{self.table.where(index, column)}: {row[column]!r} is neither true nor false")
+        return word in ("true", "1", "yes")
+
+    def _is_numeric(self, index: int) -> bool:
+        row = self.table.row(index)
+        flag = self._flag(row, index)
+        return parse_quantity(answer_text(str(row[self.columns.answer]))) is not None if flag is None else flag
+
+
+class FileMath(TableMath):
+    """Problems from a JSONL, JSON, CSV or Parquet file.
+
+    Args:
+        path: The file.
+        split: `train`, `val` or `test`.
+        cache_dir: Where `datasets` keeps its copy of the file; None for its own choice.
+        **settings: As for `TableMath`.
+    """
+
+    def __init__(self, path: str | Path, split: str, *, cache_dir: str | None = None, **settings: Any) -> None:
+        super().__init__(read_table(path, cache_dir=cache_dir), split, **settings)
+
+
+class HubMath(TableMath):
+    """Problems from a data set on the hub (`openai/gsm8k`, `meta-math/MetaMathQA`), or a folder laid out like one.
+
+    Args:
+        name: `owner/name`, or a folder.
+        split: `train`, `val` or `test`.
+        hub_split: What the data set calls the split; None for the same.
+        config: Name of the configuration; None for "main" of `openai/gsm8k`, and the only one elsewhere.
+        revision: Branch, tag or commit.
+        cache_dir: Where `datasets` keeps its copy; None for its own choice.
+        **settings: As for `TableMath`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        split: str,
+        *,
+        hub_split: str | None = None,
+        config: str | None = None,
+        revision: str | None = None,
+        cache_dir: str | None = None,
+        **settings: Any,
+    ) -> None:
+        if config is None and name == "openai/gsm8k":
+            config = "main"
+        table = read_hub(name, hub_split or split, config=config, revision=revision, cache_dir=cache_dir)
+        super().__init__(table, split, **settings)
+
+
+def check_prompts(prompts: Sequence[str], part: str) -> tuple[str, ...]:
+    """Returns the wordings.
+
+    Raises:
+        ValueError: One lacks `{part}`.
+    """
+    for prompt in prompts:
+        if f"{{{part}}}" not in prompt:
+            raise ValueError(f"each of prompts must hold {{{part}}}, where the problem goes; got {prompt!r}")
+    return tuple(prompts)
+
+
+def _known_layout(table: Table) -> MathColumns:
+    for columns in LAYOUTS:
+        if all(table.has(name) for name in columns.names()):
+            return columns
+    raise ValueError(
+        f"{table.name}: the columns are {', '.join(map(repr, table.rows.column_names))}; say in `columns` which hold "
+        "question and answer (known without that: question and answer, or query and response)."
+    )
+
+
+def _text(row: Mapping[str, Any], column: str, where: str) -> str:
+    value = row[column]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadSample(f"{where}: {value!r} is no number")
+    if value is None or isinstance(value, (dict, list)) or not str(value).strip():
+        raise BadSample(f"{where}: {value!r} is no text")
+    return str(value).strip()
+
+
+def _final_answer(solution: str, where: str) -> str:
+    final = answer_text(solution)
+    if len(final) > LONGEST_FINAL_ANSWER or "\n" in final or not any(map(str.isalnum, final)):
+        start = solution if len(solution) < 60 else solution[:57] + "..."
+        raise BadSample(f"{where}: {start!r} has no final answer (#### 72, or: The answer is 72)")
+    return final

@@ -1,0 +1,118 @@
+"""Checkpoints: the best by a validation metric, and the last.
+
+Unusual: the last one is written on its own clock, whether or not the monitored metric is known yet (Lightning would
+wait for it, and a run killed before its first validation would have nothing to go on from).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import timedelta
+from typing import Any, Literal
+
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+
+from smmd_lightning.checkpoints.resume import validation_is_due
+from smmd_lightning.metrics.names import larger_is_better
+
+log = logging.getLogger(__name__)
+
+
+class BestAndLast(ModelCheckpoint):
+    """Writes `checkpoints/best.ckpt` and `checkpoints/last.ckpt` into the run's folder.
+
+    Args:
+        monitor: Metric that decides which checkpoint is best.
+        mode: Whether more ("max") or less ("min") of it is better. None: as its name says; of losses and errors less.
+        dirpath: Where to. None: `checkpoints/` in the run's folder.
+        save_top_k: How many of the best to keep; more than one are numbered by step.
+        every_n_train_steps: Also write the last one every so many optimizer steps. None: after validation only.
+        train_time_interval: Also write the last one every so often.
+        save_on_train_epoch_end: Whether to write at the end of a training epoch instead of after validation.
+
+    Raises:
+        ValueError: `every_n_train_steps` is below 1.
+    """
+
+    def __init__(
+        self,
+        monitor: str = "val/exact_match",
+        mode: Literal["min", "max"] | None = None,
+        dirpath: str | None = None,
+        save_top_k: int = 1,
+        every_n_train_steps: int | None = None,
+        train_time_interval: timedelta | None = None,
+        save_on_train_epoch_end: bool | None = None,
+    ) -> None:
+        if every_n_train_steps is not None and every_n_train_steps < 1:
+            raise ValueError(f"every_n_train_steps must be at least 1, got {every_n_train_steps}.")
+        super().__init__(
+            dirpath=dirpath,
+            filename="best" if save_top_k == 1 else "step{step:08d}",
+            monitor=monitor,
+            mode=mode or ("max" if larger_is_better(monitor) else "min"),
+            save_last=True,
+            save_top_k=save_top_k,
+            save_on_train_epoch_end=save_on_train_epoch_end,
+            auto_insert_metric_name=False,
+            enable_version_counter=False,
+        )
+        self.last_every_n_steps = every_n_train_steps
+        self.last_every = train_time_interval
+
+    def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
+        """Returns whether a value belongs to the best; NaN and infinity never do, nor what has such a loss.
+
+        Weights that are NaN answer nothing right, and 0 right answers are a number like any other.
+        """
+        values = {self.monitor: current, "val/loss": trainer.callback_metrics.get("val/loss")}
+        for name, value in values.items():
+            if value is not None and not bool(torch.isfinite(torch.as_tensor(value))):
+                log.warning("%s is %s at step %d: no best checkpoint", name, float(value), trainer.global_step)
+                return False
+        return super().check_monitor_top_k(trainer, current)
+
+    def save_last_now(self, trainer: Trainer) -> None:
+        """Writes `last.ckpt`, on all processes together."""
+        self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Writes the last one where it is due, unless validation comes next and will write it anyway."""
+        if self._should_skip_saving_checkpoint(trainer) or trainer.fit_loop._should_accumulate():
+            return
+        if self._last_is_due(trainer) and not validation_is_due(trainer):
+            self._last_time_checked = time.monotonic()
+            self.save_last_now(trainer)
+
+    def _last_is_due(self, trainer: Trainer) -> bool:
+        if self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0:
+            return True
+        if self.last_every is None or self._last_time_checked is None:
+            return False
+        due = time.monotonic() - self._last_time_checked >= self.last_every.total_seconds()
+        return bool(trainer.strategy.broadcast(due))  # clocks differ, and all must write together
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Forgets that this step may have been written already: what validation finds belongs into the file."""
+        if not trainer.sanity_checking:
+            self._last_global_step_saved = -1
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Writes both; where the monitored metric is not there, the last one is written before that ends the run."""
+        try:
+            super().on_validation_end(trainer, pl_module)
+        except MisconfigurationException:
+            self.save_last_now(trainer)
+            raise
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Writes the last one if steps were made since it was written."""
+        if not self._should_skip_saving_checkpoint(trainer):
+            self.save_last_now(trainer)

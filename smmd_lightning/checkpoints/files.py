@@ -1,0 +1,135 @@
+"""Checkpoint files that are whole or not there, and finding the one to go on from.
+
+Unusual: a checkpoint is written beside its place, flushed to the disk and renamed, so a kill or a full disk at any
+moment leaves the earlier one whole; and a file is taken for complete only after it could be opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+log = logging.getLogger(__name__)
+
+META = "meta.pt"
+"""File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
+
+
+DRAFT = ".draft"
+"""Ending of a sharded checkpoint's folder while it is being written."""
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes checkpoints of this machine's file system whole or not at all; reads without unpickling code."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        """Writes, flushes to the disk, renames.
+
+        Args:
+            checkpoint: What to write.
+            path: A local path; remote ones (`s3://…`) are left to Lightning.
+            storage_options: Not supported here.
+
+        Raises:
+            RuntimeError: The file could not be written (disk full, folder read-only); an earlier one is untouched.
+        """
+        if "://" in str(path):
+            super().save_checkpoint(checkpoint, path, storage_options)
+            return
+        write_whole(Path(path), lambda file: torch.save(checkpoint, file))
+
+    def load_checkpoint(self, path: str | Path, map_location: Any = None, weights_only: bool | None = None) -> Any:
+        """Reads a file, or a sharded checkpoint's folder, which is put together in memory.
+
+        Args:
+            path: The file or folder.
+            map_location: As in `torch.load`.
+            weights_only: As in `torch.load`; folders are always read without unpickling code.
+
+        Raises:
+            ValueError: A folder holds no complete checkpoint.
+        """
+        if "://" not in str(path) and Path(path).is_dir():
+            from smmd_lightning.checkpoints.sharded import consolidate
+
+            return consolidate(Path(path))
+        return super().load_checkpoint(path, map_location, weights_only)
+
+
+def write_whole(path: Path, write: Callable[[Any], None]) -> None:
+    """Writes a file so that at any moment either the old or the whole new one is there.
+
+    Drafts that killed processes left in the folder are removed first: one process at a time writes there.
+
+    Args:
+        path: The file.
+        write: Called with a file opened for writing bytes.
+
+    Raises:
+        RuntimeError: The file could not be written; names path and reason.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for left in path.parent.glob(".*.ckpt.*.tmp"):  # each as large as a checkpoint
+            left.unlink(missing_ok=True)
+        with draft.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # so that the new name survives a power cut too
+        finally:
+            os.close(folder)
+    except (OSError, RuntimeError) as error:  # torch.save reports a full disk as RuntimeError
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        kept = "; the earlier file is untouched" if path.exists() else ""
+        raise RuntimeError(
+            f"{path} could not be written: {error}{kept}. Free space or choose another run_dir."
+        ) from error
+
+
+def draft_of(path: Path) -> Path:
+    """Returns the folder in which a sharded checkpoint is made before it gets its name."""
+    return path.with_name(f".{path.name}{DRAFT}")
+
+
+def newest_complete(folder: Path) -> Path | None:
+    """Returns the checkpoint with the most optimizer steps that can be read, or None.
+
+    Args:
+        folder: A run's `checkpoints` folder; files are whole checkpoints, folders are sharded ones.
+    """
+    found = []
+    # A whole draft is a sharded checkpoint whose process died just before it could be renamed.
+    paths = [*folder.glob("*.ckpt"), *folder.glob(f".*.ckpt{DRAFT}")] if folder.is_dir() else []
+    for path in sorted(paths):
+        step = _step(path)
+        if step is not None:
+            found.append((step, path.stat().st_mtime_ns, path))
+    return max(found)[2] if found else None
+
+
+def _step(path: Path) -> int | None:
+    """Returns a checkpoint's optimizer steps; None when it is not complete."""
+    file = path / META if path.is_dir() else path
+    if path.is_dir() and not (path / ".metadata").is_file():  # written last by torch's distributed checkpoints
+        return None
+    try:
+        if not zipfile.is_zipfile(file):
+            raise ValueError("it is no whole file")
+        return int(torch.load(file, map_location="cpu", weights_only=True, mmap=True)["global_step"])
+    except Exception as error:  # damaged pickles raise nearly anything; those that hold code an UnpicklingError
+        log.warning("%s is passed over, it cannot be read: %s: %s", path, type(error).__name__, error)
+        return None

@@ -1,0 +1,1 @@
+"""Console commands beside `smmd`."""

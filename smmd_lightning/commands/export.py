@@ -1,0 +1,151 @@
+"""`smmd-export` and `smmd-consolidate`: what a run leaves, in the forms that others read.
+
+Unusual: a checkpoint needs nothing beside itself. Its settings say which model it belongs to; weights it lacks (frozen
+ones) come from there. A folder of many processes is read in one, without any process group.
+
+    smmd-export --ckpt runs/a/checkpoints/best.ckpt --out models/a            # LoRA merged into the weights
+    smmd-export --ckpt runs/a/checkpoints/best.ckpt --out adapters/a --adapter
+    smmd-consolidate runs/a/checkpoints/last.ckpt --out last_whole.ckpt
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+
+from smmd_lightning.checkpoints.files import META, write_whole
+
+if TYPE_CHECKING:
+    from smmd_lightning.backbones.base import Backbone
+    from smmd_lightning.module import SMMDModule
+
+DTypeName = Literal["float32", "bfloat16", "float16"]
+
+
+def load(checkpoint: str | Path) -> SMMDModule:
+    """Returns the module that a checkpoint holds, on the CPU.
+
+    Args:
+        checkpoint: A file, or the folder of a sharded one.
+
+    Raises:
+        ValueError: There is no complete checkpoint.
+        RuntimeError: Its names do not fit the model.
+    """
+    from smmd_lightning.checkpoints.sharded import consolidate
+    from smmd_lightning.module import SMMDModule
+
+    path = Path(checkpoint)
+    if path.is_file():
+        return SMMDModule.load_from_checkpoint(path, map_location="cpu", weights_only=True)
+    if not path.is_dir():
+        raise ValueError(f"There is no checkpoint at {path}.")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".whole-") as folder:
+        whole = Path(folder) / "whole.ckpt"
+        torch.save(consolidate(path, weights_only=True), whole)
+        return SMMDModule.load_from_checkpoint(whole, map_location="cpu", weights_only=True)
+
+
+def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dtype: DTypeName | None = None) -> Path:
+    """Writes a Hugging Face folder: weights, configuration, generation settings, processor and chat template.
+
+    Args:
+        checkpoint: A checkpoint's file or folder.
+        out: Where to; must be empty or not exist.
+        adapter: Write a LoRA adapter alone (with the processor) instead of merging it into the weights.
+        dtype: Type of the written weights. None: the type they were trained in.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: The folder is not empty, or there is no adapter to write.
+    """
+    folder = Path(out)
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty. Choose another --out, or move it away.")
+    module = load(checkpoint)
+    backbone = module.backbone
+    if adapter and backbone.adapter is None:
+        raise ValueError(f"{checkpoint} holds no LoRA adapter; leave --adapter out to write the whole model.")
+    if adapter and backbone.adapter is not None and backbone.adapter.also_train:
+        raise ValueError(
+            f"{checkpoint} was trained with also_train={backbone.adapter.also_train}, which an adapter's files cannot "
+            "hold; leave --adapter out to write the whole model."
+        )
+    if backbone.adapter is not None and not adapter:
+        merged: Any = backbone.model
+        backbone.model = merged.merge_and_unload()
+    _forget_gguf(backbone.causal)
+    if dtype is not None:
+        _cast(backbone, getattr(torch, dtype))
+    folder.mkdir(parents=True, exist_ok=True)
+    backbone.save_pretrained(folder)
+    settings = {key: value for key, value in dict(module.hparams).items() if not key.startswith("_")}
+    (folder / "smmd_lightning.json").write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
+    return folder
+
+
+def _forget_gguf(causal: Any) -> None:
+    """Lets a model be written that was read from a GGUF file: transformers refuses, but its weights are plain now."""
+    if getattr(causal, "hf_quantizer", None) is not None:
+        del causal.hf_quantizer, causal.config.quantization_config
+
+
+def _cast(backbone: Backbone, dtype: torch.dtype) -> None:
+    """Casts the weights; buffers such as rotary tables keep their type."""
+    with torch.no_grad():
+        for parameter in backbone.parameters():
+            parameter.data = parameter.data.to(dtype)
+    backbone.config.dtype = dtype
+
+
+def export_command(args: Sequence[str] | None = None) -> None:
+    """Runs `smmd-export`.
+
+    Args:
+        args: Arguments. None: those of this process.
+    """
+    parser = argparse.ArgumentParser(prog="smmd-export", description=(export.__doc__ or "").splitlines()[0])
+    parser.add_argument("--ckpt", required=True, help="a checkpoint's file, or the folder of a sharded one")
+    parser.add_argument("--out", required=True, help="folder to write, empty or not there yet")
+    parser.add_argument("--adapter", action="store_true", help="write the LoRA adapter alone instead of merging it")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="type of the written weights")
+    given = parser.parse_args(args)
+    try:
+        print(export(given.ckpt, given.out, adapter=given.adapter, dtype=given.dtype))
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"smmd-export: {error}")
+
+
+def consolidate_command(args: Sequence[str] | None = None) -> None:
+    """Runs `smmd-consolidate`.
+
+    Args:
+        args: Arguments. None: those of this process.
+    """
+    from smmd_lightning.checkpoints.sharded import consolidate
+
+    parser = argparse.ArgumentParser(
+        prog="smmd-consolidate", description="Makes one ordinary checkpoint file of a sharded checkpoint's folder."
+    )
+    parser.add_argument("folder", help=f"the checkpoint's folder, with {META} in it")
+    parser.add_argument("--out", required=True, help="file to write")
+    parser.add_argument("--weights-only", action="store_true", help="leave the optimizer's state out")
+    given = parser.parse_args(args)
+    file = Path(given.out)
+    try:
+        if file.exists():
+            raise ValueError(f"{file} exists. Choose another --out, or move it away.")
+        checkpoint = consolidate(Path(given.folder), weights_only=given.weights_only)
+        write_whole(file, lambda opened: torch.save(checkpoint, opened))
+        print(file)
+    except (ValueError, RuntimeError, OSError) as error:
+        sys.exit(f"smmd-consolidate: {error}")

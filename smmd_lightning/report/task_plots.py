@@ -1,0 +1,236 @@
+"""Plots for every task: tolerances, confidence, confusions of digits, results by kind; and those about numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from smmd_lightning.answers import parse_quantity
+from smmd_lightning.metrics.functional.numeric import COLUMNS as NUMBER_COLUMNS
+from smmd_lightning.metrics.functional.numeric import TOLERANCES
+from smmd_lightning.report.clock_plots import times
+from smmd_lightning.report.judged import NO_DIGIT, Judged, digit_confusion, groups, share_within, wilson
+from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap
+
+PLACES = {"clock": ("minutes, ones", "minutes, tens", "hours, ones", "hours, tens")}
+NUMBER_PLACES = ("ones", "tens", "hundreds", "thousands", "ten thousands", "hundred thousands")
+LENIENT = {"clock": "within 5 minutes", "chart": "within 5 % (official rule)", "math": "within 5 %"}
+
+
+# -- all tasks ---------------------------------------------------------------------------------------------------
+
+
+def lenient(judged: Judged) -> list[bool]:
+    """Which answers pass the task's tolerant rule, named in `LENIENT`."""
+    if judged.task == "chart":
+        return [bool(value) for value in judged.table_NC[:, 0].tolist()]
+    if judged.task == "clock":
+        return [row.get("error") is not None and row["error"] <= 5 for row in judged.rows]
+    relative = errors(judged)
+    return [
+        bool(row.get("correct")) if error is None else error <= 0.05
+        for row, error in zip(judged.rows, relative, strict=True)
+    ]
+
+
+def errors(judged: Judged) -> list[float | None]:
+    """Minutes of clocks, relative errors else; infinite where nothing was read, None where the truth is no number."""
+    if judged.task == "clock":
+        return [math.inf if row.get("error") is None else float(row["error"]) for row in judged.rows]
+    start = judged.table_NC.shape[1] - len(NUMBER_COLUMNS) - len(TOLERANCES)
+    column = start + NUMBER_COLUMNS.index("relative_error")
+    return [None if math.isnan(value) else value for value in judged.table_NC[:, column].tolist()]
+
+
+def tolerance_curve(judged: Judged) -> str:
+    """Share of answers that are right, against how far off still counts as right."""
+    known = [error for error in errors(judged) if error is not None]
+    if not known:
+        return ""
+    if judged.task == "clock":
+        tolerances = [0.0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60]
+        title, axis = "Accuracy by tolerance", Axis.over(tolerances, "minutes that are tolerated", zero=True)
+    else:
+        tolerances = [0.001 * 10 ** (step / 8) for step in range(25)]
+        ticks = ((0.001, "0.1 %"), (0.01, "1 %"), (0.05, "5 %"), (0.2, "20 %"), (1.0, "100 %"))
+        title = "Accuracy by relative tolerance"
+        axis = Axis(0.001, 1.0, "part of the truth that is tolerated", ticks, log=True)
+    shares = share_within(known, tolerances)
+    plot = Plot(title, axis, Axis.share("of answers"))
+    pairs = list(zip(tolerances, shares, strict=True))
+    plot.band([(x, share.low, share.high) for x, share in pairs])
+    plot.line([(x, share.value) for x, share in pairs])
+    return plot.render()
+
+
+def confidences(judged: Judged) -> list[tuple[float, bool]]:
+    """Probability that the model gave to all numbers it wrote, and whether the answer is right, where it was kept."""
+    found = []
+    for row in judged.rows:
+        believed = row.get("distributions")
+        if believed:
+            share = math.prod(
+                next((p for value, p in each["values"] if value == float(each["written"])), 0.0) * each["share"]
+                for each in believed
+            )
+            found.append((share, bool(row.get("correct"))))
+    return found
+
+
+def calibration(judged: Judged, bins: int = 8) -> str:
+    """Share of right answers against the model's own confidence in what it wrote; nothing where it was not kept."""
+    known = sorted(confidences(judged))
+    if not known:
+        return ""
+    plot = Plot("Confidence and accuracy", Axis.share("confidence in the numbers written"), Axis.share("right"))
+    plot.rule((0, 0), (1, 1))
+    size = math.ceil(len(known) / bins)
+    points, band = [], []
+    for start in range(0, len(known), size):
+        part = known[start : start + size]
+        hits, middle = sum(right for _, right in part), sum(share for share, _ in part) / len(part)
+        points.append((middle, hits / len(part)))
+        band.append((middle, *wilson(hits, len(part))))
+    plot.band(band)
+    plot.line(points, dots=True)
+    return plot.render()
+
+
+def digit_texts(row: dict[str, Any], task: str) -> tuple[str, str] | None:
+    """Digits of truth and answer of a row, to be compared from the right; None where there are none."""
+    truth, answer = str(row.get("truth")), str(row.get("parsed") or "")
+    if task == "clock":
+        found = times(row)
+        if found[0] is None or found[1] is None:
+            return None
+        written = [f"{time.hour % 12 or 12:02d}{time.minute:02d}" for time in found if time]
+        return written[0], written[1]
+    numbers = parse_quantity(truth), parse_quantity(answer)
+    if numbers[0] is None or numbers[1] is None:
+        return None
+    whole = [f"{abs(number.value):f}".partition(".")[0] for number in numbers if number]
+    return whole[0], whole[1]
+
+
+def confusions(judged: Judged, most: int = 4) -> list[str]:
+    """True against answered digit at each place, the lowest places of whole numbers."""
+    pairs = [texts for row in judged.rows if (texts := digit_texts(row, judged.task))]
+    plots = []
+    names = PLACES.get(judged.task, NUMBER_PLACES)
+    for place, counts in list(digit_confusion(pairs).items())[:most]:
+        rows = sorted({truth for truth, _ in counts})
+        columns = sorted({answer for _, answer in counts} | set(rows), key=lambda digit: (digit == NO_DIGIT, digit))
+        totals = {row: sum(count for (truth, _), count in counts.items() if truth == row) for row in rows}
+        plots.append(
+            heatmap(
+                f"Digits: {names[place]}",
+                rows,
+                columns,
+                [[counts[row, column] / totals[row] for column in columns] for row in rows],
+                [
+                    [f"{row} answered as {column}: {counts[row, column]} of {totals[row]}" for column in columns]
+                    for row in rows
+                ],
+                ("truth", "answer"),
+            )
+        )
+    return plots[::-1]
+
+
+def by_kind(judged: Judged) -> list[str]:
+    """Share of right answers for each value of each fact known about the samples."""
+    tolerant = lenient(judged)
+    plots = []
+    for fact, members in groups(judged.rows).items():
+        if fact in ("minute", "second"):
+            continue
+        bars = []
+        for value, numbers in members.items():
+            exact = sum(bool(judged.rows[number].get("correct")) for number in numbers)
+            bars.append((value, len(numbers), exact, sum(tolerant[number] for number in numbers)))
+        plots.append(share_bars(f"By {fact}", bars, LENIENT.get(judged.task, "tolerant")))
+    return plots
+
+
+def share_bars(title: str, bars: Sequence[tuple[str, int, int, int]], tolerant: str) -> str:
+    """Draws lying bars: (name, answers, exactly right, tolerably right), with the 95 % interval of the latter."""
+    left, right, step = 104, WIDTH - 62, 21
+    parts = [f'<text x="2" y="11">solid: exact, pale: {tolerant}</text>']
+    for place, (name, total, exact, good) in enumerate(bars):
+        y, scale = 20 + place * step, right - left
+        low, high = (left + edge * scale for edge in wilson(good, total))
+        middle = y + step / 2 - 2
+        shown = name if len(name) <= 16 else name[:15] + "…"
+        parts.append(
+            f"<g><title>{escape(name)}: {exact} exact, {good} {tolerant}, of {total}</title>"
+            f'<rect class="track" x="{left}" y="{y}" width="{scale}" height="{step - 5}" rx="2"/>'
+            f'<rect class="soft" x="{left}" y="{y}" width="{good / total * scale:.1f}" height="{step - 5}" rx="2"/>'
+            f'<rect style="fill:var(--series-0)" x="{left}" y="{y}" width="{exact / total * scale:.1f}" '
+            f'height="{step - 5}" rx="2"/>'
+            f'<line class="whisker" x1="{low:.1f}" y1="{middle}" x2="{high:.1f}" y2="{middle}"/>'
+            f'<text x="{left - 6}" y="{middle + 4}" text-anchor="end">{escape(shown)}</text>'
+            f'<text x="{right + 5}" y="{middle + 4}">{good / total:.0%} of {total}</text></g>'
+        )
+    return figure(title, "".join(parts), WIDTH, 24 + step * len(bars))
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------
+
+
+def relative_histogram(judged: Judged) -> str:
+    """How many answers are how far off, relative to the truth."""
+    known = [error for error in errors(judged) if error is not None]
+    edges = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 10.0, 3e38)
+    names = ("0", "1", "2", "5", "10", "20", "50", "100", "1000", "∞", "none")
+    counts = [0] * len(names)
+    for error in known:
+        counts[len(names) - 1 if math.isinf(error) else next(i for i, edge in enumerate(edges) if error <= edge)] += 1
+    if not known:
+        return ""
+    plot = Plot(
+        "Error of the answers",
+        Axis(
+            0,
+            len(names),
+            "% of the truth off, up to (none: no number read)",
+            tuple((i + 0.5, n) for i, n in enumerate(names)),
+        ),
+        Axis.over([0, max(counts) * 1.08], "answers", zero=True),
+    )
+    for place, (name, count) in enumerate(zip(names, counts, strict=True)):
+        series = 7 if name == "none" else 0 if place <= 3 else 1
+        plot.bar(place, place + 1, count, f"up to {name} %: {count} answers", str(count) if count else "", series)
+    return plot.render()
+
+
+def number_scatter(judged: Judged, most: int = 1000) -> str:
+    """Truth against answer; logarithmic where all are above 0 and span more than a factor of 100."""
+    points = []
+    for row in judged.rows[:most]:
+        numbers = parse_quantity(str(row.get("truth"))), parse_quantity(str(row.get("parsed") or ""))
+        if numbers[0] is None or numbers[1] is None:
+            continue
+        x, y = (float(number.value) for number in numbers if number)
+        if math.isfinite(x) and math.isfinite(y):
+            hint = f"{row.get('id')}: {row.get('truth')} answered as {row.get('parsed')}"
+            points.append(((x, y), hint, bool(row.get("correct"))))
+    if not points:
+        return ""
+    truths = [point[0][0] for point in points]
+    log = min(min(point) for point, _, _ in points) > 0 and max(truths) / min(truths) > 100
+    low, high = min(truths), max(truths)
+    span = (high - low) or abs(high) or 1.0
+    # A wild answer (10^30) must not press all others into a corner: what lies outside is drawn at the border.
+    answers = [
+        min(max(y, low / 100 if log else low - span), high * 100 if log else high + span) for (_, y), _, _ in points
+    ]
+    plot = Plot(
+        "Truth against answer", Axis.over(truths, "truth", log=log), Axis.over(answers, "answer", log=log), height=330
+    )
+    plot.rule((low, low), (high, high))
+    for right, series in ((True, 0), (False, 1)):
+        chosen = [(point, hint) for point, hint, correct in points if correct is right]
+        plot.dots([point for point, _ in chosen], [hint for _, hint in chosen], series=series, radius=2.4)
+    return plot.render()

@@ -1,0 +1,59 @@
+"""Keys and passwords never reach a saved config; everything else does."""
+
+from jsonargparse import Namespace
+
+from smmd_lightning.callbacks.masking import masked
+
+
+def test_secrets_are_masked_wherever_they_stand_and_nothing_else_is():
+    settings = Namespace(
+        trainer=Namespace(
+            logger=[
+                Namespace(class_path="WandbLogger", init_args=Namespace(project="clocks", api_key="abc")),
+                Namespace(
+                    class_path="MLFlowLogger", init_args={"tracking_uri": "https://me:pw@host:1/x", "token": "t"}
+                ),
+            ]
+        ),
+        data={"template_options": {"pad_token": "<pad>", "hf_token": "hf_1"}, "keys": ["a"], "author": "me"},
+        password="p",
+        numbers={"max_new_tokens": 3, "secret_key": 12, "auth_token": None, "access_token": ""},
+    )
+    found = masked(settings)
+    loggers = found.trainer.logger
+    assert (loggers[0].init_args.project, loggers[0].init_args.api_key) == ("clocks", "***")
+    assert loggers[1].init_args == {"tracking_uri": "https://me:***@host:1/x", "token": "***"}
+    assert found.data == {
+        "template_options": {"pad_token": "<pad>", "hf_token": "***"},
+        "keys": ["a"],
+        "author": "me",
+    }
+    assert found.password == "***"
+    assert found.numbers == {"max_new_tokens": 3, "secret_key": "***", "auth_token": None, "access_token": ""}
+    assert settings.password == "p"  # what runs still has it
+    assert settings.trainer.logger[0].init_args.api_key == "abc"
+
+
+def test_tuples_and_plain_values_stay():
+    assert masked({"betas": (0.9, 0.95), "x": None, "url": "http://host/a:b@c"}) == {
+        "betas": (0.9, 0.95),
+        "x": None,
+        "url": "http://host/a:b@c",
+    }
+
+
+def test_what_stands_below_a_secret_name_and_in_the_query_of_a_url_is_masked_too():
+    settings = {
+        "credentials": {"user": "me", "code": {"a": 7}, "on": True, "none": None},
+        "api_keys": ["a", "b"],
+        "hook": "https://host/x?id=3&access_token=abc#top",
+        "upload": "https://host/?X-Amz-Signature=abc&part=2",
+        "page": "https://host/x?monkey=1&tokens=2",
+    }
+    assert masked(settings) == {
+        "credentials": {"user": "***", "code": {"a": "***"}, "on": True, "none": None},
+        "api_keys": ["***", "***"],
+        "hook": "https://host/x?id=3&access_token=***#top",
+        "upload": "https://host/?X-Amz-Signature=***&part=2",
+        "page": "https://host/x?monkey=1&tokens=2",
+    }
