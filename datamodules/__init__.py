@@ -21,6 +21,8 @@ _HOME = {
     "DrawnWordProblems": "text_math",
     "MathFiles": "text_math",
     "MathHub": "text_math",
+    "InstrumentDataModule": "instrument",
+    "DrawnInstruments": "instrument",
     "MixedDataModule": "mixed",
     "Part": "mixed",
 }

@@ -33,7 +33,7 @@ _HOME = {
     "NumericLoss": "losses",
     "SMMDLoss": "losses",
     "SMMDModule": "module",
-    "NumericVocabulary": "numbers",
+    "NumericVocabulary": "vocabulary",
     "IGNORE_INDEX": "types",
     "Batch": "types",
     "NumericExample": "types",

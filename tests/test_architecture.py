@@ -45,6 +45,7 @@ DATA_ROOMS = {
     "datamodules.mixed": {"base", "pipeline", "sources"},
     "datamodules.clock": {"base", "sources"},
     "datamodules.chart": {"base", "sources"},
+    "datamodules.instrument": {"base", "clock", "sources"},
     "datamodules.text_math": {"base", "sources"},
 }
 OF_THE_LIBRARY = {"types", "answers", "backbones.processors"}

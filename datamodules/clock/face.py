@@ -12,12 +12,12 @@ One real example::
 
 from __future__ import annotations
 
-import functools
 import math
 
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
+from PIL import Image, ImageDraw, ImageFilter
 
 from datamodules.clock.face_spec import FaceSpec, HandSpec
+from datamodules.sources.glyphs import glyphs
 
 OVERSAMPLING = 2
 ROMAN = ("XII", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI")
@@ -199,7 +199,7 @@ class _Pen:
         height = max(6, round(numerals.size * self.radius * 1.4))  # the em is about 1.4 times a digit's height
         for position in range(0, 12, 1 if numerals.which == "all" else 3):
             text = ROMAN[position] if numerals.system == "roman" else str(position or 12)
-            mask = _glyphs(text, height, numerals.bold)
+            mask = glyphs(text, height, numerals.bold)
             turn = rotation + (30.0 * position if numerals.radial else 0.0)
             if turn % 360:
                 mask = mask.rotate(-turn, Image.Resampling.BILINEAR, expand=True)
@@ -222,14 +222,3 @@ class _Pen:
         if hand.shape == "rounded":
             tip = hand.length - width / 2
             self.disc(tip * x, tip * y, width / 2, hand.colour)
-
-
-@functools.lru_cache(maxsize=4096)
-def _glyphs(text: str, height: int, bold: bool) -> Image.Image:
-    """Mask (mode L) of a numeral, cropped to its ink. Pillow's own font, so no machine draws another one."""
-    font = ImageFont.load_default(height)
-    stroke = height / 40 if bold else 0
-    left, top, right, bottom = font.getbbox(text, stroke_width=stroke)
-    mask = Image.new("L", (math.ceil(right - left), math.ceil(bottom - top)))
-    ImageDraw.Draw(mask).text((-left, -top), text, fill=255, font=font, stroke_width=stroke)
-    return mask

@@ -17,6 +17,7 @@ from smmd_lightning.metrics.base import AnswerMetrics
 from smmd_lightning.metrics.by_task import TASKS, MetricsByTask, metrics_for
 from smmd_lightning.metrics.chart import ChartMetrics
 from smmd_lightning.metrics.clock import ClockMetrics
+from smmd_lightning.metrics.instrument import InstrumentMetrics
 from smmd_lightning.metrics.numeric import NumberMetrics
 from smmd_lightning.metrics.score import Score
 
@@ -25,6 +26,7 @@ __all__ = [
     "AnswerMetrics",
     "ChartMetrics",
     "ClockMetrics",
+    "InstrumentMetrics",
     "MetricsByTask",
     "NumberMetrics",
     "Score",

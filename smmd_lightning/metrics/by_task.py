@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from smmd_lightning.metrics.base import AnswerMetrics
 from smmd_lightning.metrics.chart import ChartMetrics
 from smmd_lightning.metrics.clock import ClockMetrics
+from smmd_lightning.metrics.instrument import InstrumentMetrics
 from smmd_lightning.metrics.numeric import NumberMetrics
 from smmd_lightning.types import NumericExample
 
@@ -23,6 +24,7 @@ TASKS: dict[str, Callable[[], AnswerMetrics]] = {
     "clock": ClockMetrics,
     "chart": ChartMetrics,
     "math": NumberMetrics,
+    "instrument": InstrumentMetrics,
 }
 """Metrics of each task; add a line for a new task before the module is made."""
 

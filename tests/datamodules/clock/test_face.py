@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules.clock import face as clock_face
 from datamodules.clock.face import draw_face, hand_angles
 from datamodules.clock.face_sampling import sample_face
 from datamodules.clock.face_spec import (
@@ -23,6 +22,7 @@ from datamodules.clock.face_spec import (
     NumeralSpec,
     TickSpec,
 )
+from datamodules.sources.glyphs import glyphs
 
 RED, GREEN, BLUE, WHITE = (220, 0, 0), (0, 160, 0), (0, 0, 220), (255, 255, 255)
 
@@ -142,7 +142,7 @@ def test_a_picture_is_a_function_of_its_arguments() -> None:
         spec = sample_face(np.random.default_rng(seed))
         assert spec == sample_face(np.random.default_rng(seed))
         first = draw_face(spec, 7, 41, 20, size=96)
-        clock_face._glyphs.cache_clear()
+        glyphs.cache_clear()
         assert draw_face(spec, 7, 41, 20, size=96).tobytes() == first.tobytes()
         assert (first.mode, first.size) == ("RGB", (96, 96))
 
