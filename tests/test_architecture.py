@@ -18,21 +18,21 @@ ROOMS = {
     "smmd_lightning.vocabulary": set(),
     "smmd_lightning.losses": {"vocabulary"},
     "smmd_lightning.metrics": {"types", "answers", "vocabulary"},
-    "smmd_lightning.backbones": {"types"},
+    "smmd_lightning.backbones": {"types", "checkpoints"},
     "smmd_lightning.checkpoints": {"schedules", "losses", "module"},
     "smmd_lightning.objective": {"types", "losses", "vocabulary"},
     "smmd_lightning.strategies": {"checkpoints", "backbones"},
     "smmd_lightning.module": {
         "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "schedules", "strategies",
     },
-    "smmd_lightning.report": {"answers", "losses", "metrics", "types", "vocabulary"},
+    "smmd_lightning.report": {"answers", "checkpoints", "losses", "metrics", "types", "vocabulary"},
     "smmd_lightning.callbacks": {
         "_version", "answers",
         "backbones", "checkpoints", "metrics", "optimizers", "report", "schedules", "strategies", "types",
         "vocabulary",
     },
     "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
-    "smmd_lightning.compare": {"callbacks", "cli", "metrics", "report"},
+    "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "metrics", "report"},
     "smmd_lightning.commands": {"backbones", "checkpoints", "compare", "module", "report", "vocabulary"},
 }  # fmt: skip
 """What each room of the library imports of the others; a room that is not named here fails the test."""

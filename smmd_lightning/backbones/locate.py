@@ -14,11 +14,12 @@ Real examples::
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
+
+from smmd_lightning.checkpoints.atomic import new_folder
 
 TINY = "tiny:"
 SMOLLM2 = "smollm2-135m"
@@ -78,16 +79,7 @@ def written_once(folder: Path, write: Callable[[Path], None]) -> str:
         write: Fills an empty folder.
     """
     if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        try:
+        # Another process may be faster; its folder has the same content.
+        with contextlib.suppress(FileExistsError), new_folder(folder) as draft:
             write(draft)
-            draft.chmod(0o755)
-            try:
-                draft.rename(folder)
-            except OSError:
-                if not folder.is_dir():  # otherwise another process was first, with the same content
-                    raise
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     return str(folder)

@@ -24,6 +24,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from smmd_lightning.callbacks.checks import check_monitored, check_run
+from smmd_lightning.checkpoints.atomic import append_text
 
 log = logging.getLogger(__name__)
 
@@ -174,8 +175,6 @@ def advice_on(error: BaseException) -> str | None:
 
 def _note(file: Path, line: dict[str, Any]) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+        append_text(file, json.dumps(line, ensure_ascii=False) + "\n")
     except OSError as error:
         log.warning("%s could not be written (%s): %s", file, error, line)

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from smmd_lightning.callbacks.sample_gallery import counted_keys, sample_picture
+from smmd_lightning.checkpoints.atomic import new_draft_folder, open_to_append, write_text
+from smmd_lightning.checkpoints.drafts import give_up, remove
 from smmd_lightning.report.picking import pick
 from smmd_lightning.types import Batch, SampleKey
 
@@ -51,6 +53,7 @@ class ResultsWriter(Callback):
         self.metrics = metrics
         self.save_images = save_images
         self.report = report
+        self._parts: Path | None = None
         self._part: Any = None
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -92,7 +95,7 @@ class ResultsWriter(Callback):
             return
         values = {name: float(value) for name, value in sorted(trainer.callback_metrics.items())}
         folder = Path(trainer.default_root_dir)
-        _replace(folder / self.metrics, json.dumps(values, indent=2) + "\n")
+        write_text(folder / self.metrics, json.dumps(values, indent=2) + "\n")
         report = self._write_report(folder) if self.report else None
         self._show(trainer, values, report)
 
@@ -100,35 +103,45 @@ class ResultsWriter(Callback):
         """Joins the parts."""
         self._join(trainer)
 
-    def _part_file(self, trainer: Trainer, rank: int) -> Path:
-        return Path(trainer.default_root_dir) / f".{self.predictions}.{rank}.part"
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Removes the parts of an evaluation that broke off."""
+        self._close(trainer)
 
     def _open(self, trainer: Trainer) -> None:
-        file = self._part_file(trainer, trainer.global_rank)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        self._part = file.open("w", encoding="utf-8")
+        """Makes a folder for the parts, named by process 0, so that evaluations side by side have one each."""
+        made = new_draft_folder(Path(trainer.default_root_dir) / self.predictions) if trainer.is_global_zero else None
+        self._parts = trainer.strategy.broadcast(made)
+        assert self._parts is not None
+        self._part = open_to_append(self._parts / str(trainer.global_rank))
+
+    def _close(self, trainer: Trainer) -> None:
+        if self._part is not None:
+            self._part.close()
+        if self._parts is not None and trainer.is_global_zero:
+            remove(self._parts)
+            give_up(self._parts)
+        self._part = self._parts = None
 
     def _write(self, trainer: Trainer, rows: list[dict[str, Any]], batch: Batch, batch_idx: int) -> None:
         for number, (row, key) in enumerate(zip(rows, counted_keys(batch, len(rows)), strict=True)):
             place = [batch_idx, trainer.global_rank, number]  # the order in which samples are dealt out
             # Data sets hold dates, decimals and the like among their facts.
-            self._part.write(json.dumps([place, row, key], ensure_ascii=False, default=str) + "\n")
+            self._part.write((json.dumps([place, row, key], default=str) + "\n").encode())
 
     def _join(self, trainer: Trainer) -> None:
+        assert self._parts is not None
         self._part.close()
         trainer.strategy.barrier("predictions written")
         if trainer.is_global_zero:
             rows = []
-            parts = [self._part_file(trainer, rank) for rank in range(trainer.world_size)]
-            for part in parts:
-                with part.open(encoding="utf-8", newline="\n") as lines:  # texts may hold other line separators
+            for rank in range(trainer.world_size):
+                with (self._parts / str(rank)).open(encoding="ascii") as lines:
                     rows += [json.loads(line) for line in lines]
             rows.sort(key=lambda placed: placed[0])
             self._save_images(trainer, [row for _, row, _ in rows], [key and SampleKey(*key) for _, _, key in rows])
             text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for _, row, _ in rows)
-            _replace(Path(trainer.default_root_dir) / self.predictions, text)
-            for part in parts:
-                part.unlink()
+            write_text(Path(trainer.default_root_dir) / self.predictions, text)
+        self._close(trainer)
         trainer.strategy.barrier("predictions joined")
 
     def _save_images(self, trainer: Trainer, rows: list[dict[str, Any]], keys: list[SampleKey | None]) -> None:
@@ -176,10 +189,3 @@ class ResultsWriter(Callback):
         log_dir = getattr(trainer.logger, "log_dir", None)  # trainer.log_dir would ask all processes, and one is here
         if log_dir is not None:
             console.print(f"log          {log_dir}  (tensorboard --logdir {log_dir})", soft_wrap=True)
-
-
-def _replace(file: Path, text: str) -> None:
-    """Writes a file whole or not at all."""
-    temporary = file.with_name(f".{file.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)

@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smmd_lightning._version import __version__
+from smmd_lightning.checkpoints.atomic import write_text
 
 FILE = "facts.json"
 PACKAGES = ("torch", "lightning", "transformers", "peft")
@@ -174,8 +175,4 @@ def read_facts(trainer: Trainer) -> dict[str, Any]:
 
 def write_facts(trainer: Trainer, facts: dict[str, Any]) -> None:
     """Writes the facts, whole or not at all."""
-    file = Path(trainer.default_root_dir) / FILE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{FILE}.tmp")
-    temporary.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(file)
+    write_text(Path(trainer.default_root_dir) / FILE, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")

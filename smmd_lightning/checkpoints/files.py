@@ -1,30 +1,25 @@
 """Checkpoint files that are whole or not there, and finding the one to go on from.
 
-Unusual: a checkpoint is written beside its place, flushed to the disk and renamed, so a kill or a full disk at any
-moment leaves the earlier one whole; and a file is taken for complete only after it could be opened.
+Unusual: a file is taken for complete only after it could be opened.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
+from smmd_lightning.checkpoints.atomic import write_file
+from smmd_lightning.checkpoints.drafts import drafts
+
 log = logging.getLogger(__name__)
 
 META = "meta.pt"
 """File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
-
-
-DRAFT = ".draft"
-"""Ending of a sharded checkpoint's folder while it is being written."""
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -44,7 +39,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         if "://" in str(path):
             super().save_checkpoint(checkpoint, path, storage_options)
             return
-        write_whole(Path(path), lambda file: torch.save(checkpoint, file))
+        write_file(Path(path), lambda file: torch.save(checkpoint, file))
 
     def load_checkpoint(self, path: str | Path, map_location: Any = None, weights_only: bool | None = None) -> Any:
         """Reads a file, or a sharded checkpoint's folder, which is put together in memory.
@@ -64,47 +59,6 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         return super().load_checkpoint(path, map_location, weights_only)
 
 
-def write_whole(path: Path, write: Callable[[Any], None]) -> None:
-    """Writes a file so that at any moment either the old or the whole new one is there.
-
-    Drafts that killed processes left in the folder are removed first: one process at a time writes there.
-
-    Args:
-        path: The file.
-        write: Called with a file opened for writing bytes.
-
-    Raises:
-        RuntimeError: The file could not be written; names path and reason.
-    """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        for left in path.parent.glob(".*.ckpt.*.tmp"):  # each as large as a checkpoint
-            left.unlink(missing_ok=True)
-        with draft.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # so that the new name survives a power cut too
-        finally:
-            os.close(folder)
-    except (OSError, RuntimeError) as error:  # torch.save reports a full disk as RuntimeError
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-        kept = "; the earlier file is untouched" if path.exists() else ""
-        raise RuntimeError(
-            f"{path} could not be written: {error}{kept}. Free space or choose another run_dir."
-        ) from error
-
-
-def draft_of(path: Path) -> Path:
-    """Returns the folder in which a sharded checkpoint is made before it gets its name."""
-    return path.with_name(f".{path.name}{DRAFT}")
-
-
 def newest_complete(folder: Path) -> Path | None:
     """Returns the checkpoint with the most optimizer steps that can be read, or None.
 
@@ -113,7 +67,8 @@ def newest_complete(folder: Path) -> Path | None:
     """
     found = []
     # A whole draft is a sharded checkpoint whose process died just before it could be renamed.
-    paths = [*folder.glob("*.ckpt"), *folder.glob(f".*.ckpt{DRAFT}")] if folder.is_dir() else []
+    whole = [draft for draft in drafts(folder, "*.ckpt*") if draft.is_dir()]
+    paths = [*folder.glob("*.ckpt"), *whole] if folder.is_dir() else []
     for path in sorted(paths):
         step = _step(path)
         if step is not None:

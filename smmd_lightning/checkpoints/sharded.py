@@ -1,6 +1,6 @@
 """Checkpoints of weights that are spread over processes: one folder with a part a process, or one ordinary file.
 
-Unusual: a folder is written beside its place and renamed when it is whole, as files are (`checkpointing`); and both
+Unusual: a folder is written beside its place and renamed when it is whole, as files are (`atomic`); and both
 forms may hold the trained weights only. Either can be read by any number of processes. The functions here are called
 by all processes together, `consolidate` by one without any process group.
 
@@ -11,7 +11,6 @@ by all processes together, `consolidate` by one without any process group.
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from smmd_lightning.checkpoints.files import META, draft_of, write_whole
+from smmd_lightning.checkpoints.atomic import new_draft_folder, replace_folder, write_file
+from smmd_lightning.checkpoints.files import META
 
 STATE = "state_dict"
 """Key of the weights, in folders and files alike."""
@@ -118,24 +118,16 @@ def write_folder(checkpoint: dict[str, Any], path: Path) -> None:
     rest = dict(checkpoint)
     tensors = {STATE: rest.pop(STATE)}
     tensors |= {f"optimizer_{number}": state for number, state in enumerate(rest.pop("optimizer_states", []))}
-    draft = draft_of(path)
+    names: list[Any] = [None]
     if dist.get_rank() == 0:
-        if not path.exists() and (draft / ".metadata").is_file():
-            draft.rename(path)  # the checkpoint that this run went on from: whole, but its process died too early
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        write_whole(draft / META, lambda file: torch.save(rest, file))
-    dist.barrier()
+        names = [str(new_draft_folder(path))]
+        write_file(Path(names[0]) / META, lambda file: torch.save(rest, file))
+    dist.broadcast_object_list(names)
+    draft = Path(names[0])
     dcp.save(tensors, storage_writer=dcp.FileSystemWriter(draft, single_file_per_rank=True))
     dist.barrier()
     if dist.get_rank() == 0:
-        # `newest_complete` knows drafts, so there is a whole checkpoint at any moment.
-        earlier = path.with_name(f".{path.name}.earlier")
-        shutil.rmtree(earlier, ignore_errors=True)
-        if path.exists():
-            path.rename(earlier)
-        draft.rename(path)
-        shutil.rmtree(earlier) if earlier.is_dir() else earlier.unlink(missing_ok=True)
+        replace_folder(draft, path)  # `newest_complete` knows drafts, so there is a whole checkpoint at any moment
     dist.barrier()
 
 

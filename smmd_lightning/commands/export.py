@@ -13,14 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
-from smmd_lightning.checkpoints.files import META, write_whole
+from smmd_lightning.checkpoints.atomic import new_folder, temporary_folder, write_file, write_text
+from smmd_lightning.checkpoints.files import META
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone
@@ -47,8 +47,8 @@ def load(checkpoint: str | Path) -> SMMDModule:
         return SMMDModule.load_from_checkpoint(path, map_location="cpu", weights_only=True)
     if not path.is_dir():
         raise ValueError(f"There is no checkpoint at {path}.")
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".whole-") as folder:
-        whole = Path(folder) / "whole.ckpt"
+    with temporary_folder(path.with_name(f"{path.name}.whole")) as folder:
+        whole = folder / "whole.ckpt"
         torch.save(consolidate(path, weights_only=True), whole)
         return SMMDModule.load_from_checkpoint(whole, map_location="cpu", weights_only=True)
 
@@ -86,10 +86,10 @@ def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dt
     _forget_gguf(backbone.causal)
     if dtype is not None:
         _cast(backbone, getattr(torch, dtype))
-    folder.mkdir(parents=True, exist_ok=True)
-    backbone.save_pretrained(folder)
     settings = {key: value for key, value in dict(module.hparams).items() if not key.startswith("_")}
-    (folder / "smmd_lightning.json").write_text(json.dumps(settings, indent=2, default=str) + "\n", encoding="utf-8")
+    with new_folder(folder) as draft:
+        backbone.save_pretrained(draft)
+        write_text(draft / "smmd_lightning.json", json.dumps(settings, indent=2, default=str) + "\n")
     return folder
 
 
@@ -145,7 +145,7 @@ def consolidate_command(args: Sequence[str] | None = None) -> None:
         if file.exists():
             raise ValueError(f"{file} exists. Choose another --out, or move it away.")
         checkpoint = consolidate(Path(given.folder), weights_only=given.weights_only)
-        write_whole(file, lambda opened: torch.save(checkpoint, opened))
+        write_file(file, lambda opened: torch.save(checkpoint, opened))
         print(file)
     except (ValueError, RuntimeError, OSError) as error:
         sys.exit(f"smmd-consolidate: {error}")

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from smmd_lightning.compare.files import write_file
+from smmd_lightning.checkpoints.atomic import write_text
 
 SETTINGS, ORDER = "settings.yaml", "order.json"
 
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if name.startswith(prefix)
     }
     result = {"hash": order["hash"], "stage": order["stage"], "metrics": metrics, "seconds": time.monotonic() - began}
-    write_file(result_file(folder, order["stage"]), (json.dumps(result, indent=2) + "\n").encode())
+    write_text(result_file(folder, order["stage"]), json.dumps(result, indent=2) + "\n")
     if not order["keep_checkpoints"]:
         shutil.rmtree(folder / "checkpoints", ignore_errors=True)
 

@@ -14,11 +14,11 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from smmd_lightning.checkpoints.atomic import write_bytes
 from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, html, markdown
 from smmd_lightning.compare.cells import comparison_cells, interval
 from smmd_lightning.compare.collecting import Choice, Result, table_text
-from smmd_lightning.compare.files import write_file
 from smmd_lightning.compare.inference import Comparison, compare, mean_interval
 from smmd_lightning.compare.one_run import SETTINGS
 from smmd_lightning.compare.planning import Cell, Plan
@@ -67,7 +67,7 @@ class Report:
             "report.html": document(self.grid.name, html(blocks, self.pictures)).encode(),
         }
         for name, content in files.items():
-            write_file(self.out / name, content)
+            write_bytes(self.out / name, content)
         return [self.out / name for name in ("results.csv", "report.md", "report.html")]
 
     def blocks(self) -> list[Block]:

@@ -24,8 +24,8 @@ from typing import IO, Any
 
 import yaml
 
+from smmd_lightning.checkpoints.atomic import write_text
 from smmd_lightning.compare.collecting import read_result
-from smmd_lightning.compare.files import write_file
 from smmd_lightning.compare.grid import Grid
 from smmd_lightning.compare.one_run import ORDER, SETTINGS
 from smmd_lightning.compare.planning import PlannedRun
@@ -184,8 +184,8 @@ class Runner:
             "hash": run.hash,
             "keep_checkpoints": self.grid.keep_checkpoints,
         }
-        write_file(folder / SETTINGS, yaml.safe_dump(run.settings, sort_keys=False).encode())
-        write_file(folder / ORDER, (json.dumps(order, indent=2) + "\n").encode())
+        write_text(folder / SETTINGS, yaml.safe_dump(run.settings, sort_keys=False))
+        write_text(folder / ORDER, json.dumps(order, indent=2) + "\n")
         environment, log = self.slots.environment(place), folder / LOG
         if self.grid.program is None:
             return start_fork(folder, log, environment, leave=[active.lock.fileno() for active in self._active])

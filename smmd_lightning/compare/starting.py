@@ -22,6 +22,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from smmd_lightning.checkpoints.atomic import open_to_append
+
 
 class Process(Protocol):
     """What a comparison asks of a run's process; `subprocess.Popen` is one."""
@@ -58,7 +60,7 @@ def start_program(
     Raises:
         ValueError: The program cannot be started.
     """
-    with log.open("ab") as output:
+    with open_to_append(log) as output:
         try:
             return subprocess.Popen(
                 [*program, str(folder)],
@@ -131,10 +133,9 @@ def _run(folder: Path, log: Path, environment: dict[str, str], leave: Sequence[i
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the comparison's handler is not the run's
     for handle in leave:
         os.close(handle)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for standard in (1, 2):
-        os.dup2(output, standard)
-    os.close(output)
+    with open_to_append(log) as output:
+        for standard in (1, 2):
+            os.dup2(output.fileno(), standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
     os.environ.update(environment)
     torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))

@@ -14,6 +14,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from smmd_lightning.checkpoints.atomic import write_text
+
 
 def document(title: str, body: str, data: Any = None) -> str:
     """Returns a self-contained document.
@@ -59,7 +61,5 @@ def section(title: str, content: str, kind: str = "plots") -> str:
 
 def write_document(file: str | Path, text: str) -> Path:
     """Writes a document, whole or not at all."""
-    file = Path(file)
-    temporary = file.with_name(f".{file.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    return temporary.replace(file)
+    write_text(file, text)
+    return Path(file)

@@ -27,4 +27,4 @@ def test_any_text_and_any_fact_comes_back_as_one_row_a_sample(tmp_path):
     assert [row["id"] for row in rows] == [f"row-{number}" for number in range(8)]
     assert all(row["raw"] == SAID for row in rows)
     assert rows[0]["meta"] == {"day": "2026-01-31", "price": "2.50", "raw": "b'\\xff'"}
-    assert not list(tmp_path.glob(".*.part"))
+    assert not list(tmp_path.glob(".*"))
