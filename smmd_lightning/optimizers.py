@@ -43,7 +43,7 @@ def orthogonalised(matrices_NRC: torch.Tensor, coefficients: tuple[float, float,
     return x.mT if rows > columns else x
 
 
-class CPUMuon(Muon):
+class AnyMatrixMuon(Muon):
     """`torch.optim.Muon`, which multiplies in float32 on a CPU, and takes kernels of convolutions as matrices.
 
     torch multiplies in bfloat16 everywhere; a CPU without instructions for that takes 20 times as long. A kernel
@@ -134,7 +134,7 @@ class MuonAdamW(Optimizer):
         rest = [item for item in named if item[0] not in names]
         self.parts: list[Optimizer] = []
         if hidden:
-            muon = CPUMuon(
+            muon = AnyMatrixMuon(
                 hidden, lr=muon_lr, momentum=momentum, weight_decay=weight_decay, adjust_lr_fn="match_rms_adamw"
             )
             if kernels:

@@ -127,7 +127,6 @@ def test_a_room_imports_only_what_it_may(rooms):
     assert not wrong_imports({name: file for name, file in modules().items() if name.split(".")[0] == package}, rooms)
 
 
-@pytest.mark.xfail(strict=True, reason="backbones still know each other both ways")
 def test_nothing_imports_in_a_circle():
     assert not circle(modules())
 

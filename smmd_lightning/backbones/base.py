@@ -15,25 +15,22 @@ One real example, a tiny Llama that is written to the cache, loaded and asked fo
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from smmd_lightning.backbones.adapters import LoRA, freeze_matching
-from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, why_not_split
-from smmd_lightning.types import IGNORE_INDEX
+from smmd_lightning.backbones.generation import continue_prompts, is_sharded
+from smmd_lightning.backbones.loading import ModelSource, build, checkpoint_blocks
+from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, splits_at_head
+from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.scoring import Score, score_supervised
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
-
-Score = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
-"""`(logits_SV, targets_S) -> outputs`, each output with S first: a loss that treats every position by itself."""
 
 DTypeName = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -92,8 +89,6 @@ class Backbone(nn.Module, ABC):
         self._head_is_separate = True
         self._keeps_packed_rows_apart = False
 
-    # -- what a kind of model adds ------------------------------------------------------------------------------
-
     @abstractmethod
     def auto_class(self) -> Any:
         """Returns the `transformers` Auto class that builds this kind of model."""
@@ -109,7 +104,19 @@ class Backbone(nn.Module, ABC):
     def settle(self) -> None:
         """Last step of `load`, with adapters in place; subclasses add what they need."""
 
-    # -- set-up -------------------------------------------------------------------------------------------------
+    @property
+    def source(self) -> ModelSource:
+        """Which model the settings describe."""
+        return ModelSource(
+            self.path,
+            self.auto_class(),
+            type(self).__name__,
+            revision=self.revision,
+            dtype=self.dtype,
+            attention=self.attention,
+            trust_remote_code=self.trust_remote_code,
+            from_scratch=self.from_scratch,
+        )
 
     @property
     def loaded(self) -> bool:
@@ -159,14 +166,12 @@ class Backbone(nn.Module, ABC):
         """
         if self.loaded:
             return
-        from smmd_lightning.backbones.loading import build, checkpoint_blocks
-
-        causal = build(self)
+        causal = build(self.source)
         self.freeze_parts(causal)
         self.model = causal if self.adapter is None else self.adapter.attach(causal, self.language_module(causal))
         if self.gradient_checkpointing:
             checkpoint_blocks(causal)
-        self._check_head()
+        self._head_is_separate = splits_at_head(self.causal, self.encode, self.head, self.path)
         self.settle()
         # from_pretrained leaves the model in evaluation mode, where transformers ignores gradient checkpointing.
         self.train()
@@ -178,27 +183,10 @@ class Backbone(nn.Module, ABC):
             folder: Where to; made where it does not exist.
             state_dict: The model's whole weights by name, where they are spread over processes. None: its own.
         """
-        from smmd_lightning.backbones.processors import load_processor
-
         model: Any = self.model
         model.save_pretrained(folder, **({} if state_dict is None else {"state_dict": state_dict}))
-        load_processor(self.path, revision=self.revision, trust_remote_code=self.trust_remote_code).save_pretrained(
-            folder
-        )
-
-    def _check_head(self) -> None:
-        """Lets a model that cannot be split at its head run its own forward, with a warning that names it."""
-        reason = why_not_split(self)
-        if reason is None:
-            return
-        self._head_is_separate = False
-        warnings.warn(
-            f"{type(self.causal).__name__} ({self.path}) runs its own forward and makes logits at every position, "
-            f"which costs memory: {reason}",
-            stacklevel=3,
-        )
-
-    # -- training -----------------------------------------------------------------------------------------------
+        processor = load_processor(self.path, revision=self.revision, trust_remote_code=self.trust_remote_code)
+        processor.save_pretrained(folder)
 
     def encode(self, inputs: dict[str, Tensor]) -> Tensor:
         """Runs the model up to its head.
@@ -215,7 +203,7 @@ class Backbone(nn.Module, ABC):
         """
         if is_packed(inputs) and not self._keeps_packed_rows_apart:
             self._keeps_packed_rows_apart = True  # the check comes here again
-            check_packing(self)
+            check_packing(self.causal, self.encode)
         causal: Any = self.causal
         if not self._head_is_separate:
             return causal(**inputs, use_cache=False, return_dict=True).logits
@@ -241,28 +229,8 @@ class Backbone(nn.Module, ABC):
             The outputs of `score` for all S supervised positions, row by row. With S = 0 they are empty but joined
             to the graph, so that a backward pass reaches every parameter with zeros and no rank waits for another.
         """
-        hidden_BTD = self.encode(inputs)
-        supervised_BT = labels[:, 1:] != IGNORE_INDEX
-        hidden_SD = hidden_BTD[:, :-1][supervised_BT]
-        targets_S = labels[:, 1:][supervised_BT]
+        return score_supervised(self.encode(inputs), labels, self.head, score, self.head_chunk)
 
-        def head_and_score(hidden: Tensor, targets: Tensor) -> tuple[Tensor, ...]:
-            return score(self.head(hidden), targets)
-
-        hidden_chunks, target_chunks = hidden_SD.split(self.head_chunk), targets_S.split(self.head_chunk)
-        if len(hidden_chunks) == 1:
-            return head_and_score(hidden_SD, targets_S)  # recomputing a single chunk would save no memory
-        outputs = [
-            checkpoint(head_and_score, hidden, targets, use_reentrant=False, preserve_rng_state=False)
-            if torch.is_grad_enabled()
-            else head_and_score(hidden, targets)
-            for hidden, targets in zip(hidden_chunks, target_chunks, strict=True)
-        ]
-        return tuple(torch.cat(parts) for parts in zip(*outputs, strict=True))
-
-    # -- generation ---------------------------------------------------------------------------------------------
-
-    @torch.no_grad()
     def generate(self, inputs: dict[str, Tensor], max_new_tokens: int, **options: Any) -> Tensor:
         """Continues prompts, greedily unless told otherwise.
 
@@ -277,13 +245,5 @@ class Backbone(nn.Module, ABC):
         Returns:
             Token ids (B, at most `max_new_tokens`) of the continuation alone; rows that ended are filled with pad.
         """
-        from smmd_lightning.backbones.loading import greedy_config, is_sharded
-
-        options.setdefault("synced_gpus", is_sharded(self))
-        config = greedy_config(self.causal.generation_config, max_new_tokens)
-        generation = {key: options.pop(key) for key in list(options) if hasattr(config, key)}
-        config.update(**generation)
         with evaluating(self):
-            causal: Any = self.causal
-            tokens: Tensor = causal.generate(**inputs, generation_config=config, **options)
-        return tokens[:, inputs["input_ids"].shape[1] :]
+            return continue_prompts(self.causal, inputs, max_new_tokens, is_sharded(self), **options)

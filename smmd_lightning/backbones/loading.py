@@ -1,25 +1,51 @@
-"""Building a Hugging Face model from a backbone's settings, and small questions about loaded ones."""
+"""Building a Hugging Face model from plain settings, and small questions about loaded ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
 
-from smmd_lightning.backbones.adapters import matching, refuse_mismatch
+from smmd_lightning.backbones.adapters import refuse_mismatch
 from smmd_lightning.backbones.locate import locate, split_gguf
 
 if TYPE_CHECKING:
-    from transformers import GenerationConfig, PretrainedConfig, PreTrainedModel
-
-    from smmd_lightning.backbones.base import Backbone
+    from transformers import PretrainedConfig, PreTrainedModel
 
 
-def build(backbone: Backbone) -> PreTrainedModel:
-    """Loads (or, `from_scratch`, makes) the model that a backbone's settings describe.
+@dataclass(frozen=True)
+class ModelSource:
+    """Which model is built, and in which form; the attributes are `Backbone`'s settings of the same names.
+
+    Attributes:
+        path: Folder, hub name, GGUF file or one of our own names.
+        auto_class: The `transformers` Auto class that builds this kind of model.
+        wanted_by: Name of the class that asks, for messages.
+        revision: Branch, tag or commit on the hub.
+        dtype: Name of the parameters' type, or "auto".
+        attention: Attention implementation; None: the choice of transformers.
+        trust_remote_code: Run Python code that comes with the model.
+        from_scratch: New random weights from torch's global generator.
+    """
+
+    path: str
+    auto_class: Any
+    wanted_by: str
+    revision: str | None = None
+    dtype: str = "float32"
+    attention: str | None = None
+    trust_remote_code: bool = False
+    from_scratch: bool = False
+
+
+def build(source: ModelSource) -> PreTrainedModel:
+    """Loads (or, `from_scratch`, makes) a model.
+
+    Args:
+        source: Which model.
 
     Safetensors files are mapped, not read: processes on one host that load the same file in its own dtype share its
     pages until something writes to them.
@@ -30,21 +56,21 @@ def build(backbone: Backbone) -> PreTrainedModel:
     """
     from transformers import GenerationConfig
 
-    folder, config, found = read_config(backbone)
-    auto_class = backbone.auto_class()
-    dtype = "auto" if backbone.dtype == "auto" else getattr(torch, backbone.dtype)
-    if not backbone.from_scratch:
+    folder, config, found = read_config(source)
+    auto_class = source.auto_class
+    dtype = "auto" if source.dtype == "auto" else getattr(torch, source.dtype)
+    if not source.from_scratch:
         model, report = auto_class.from_pretrained(
             folder,
             config=config,
             dtype=dtype,
-            attn_implementation=backbone.attention,
+            attn_implementation=source.attention,
             output_loading_info=True,
             **found,
         )
         if report["missing_keys"]:  # transformers would go on with random weights in their place
             refuse_mismatch(
-                f"the weights of {backbone.path!r} do not fit {type(model).__name__}",
+                f"the weights of {source.path!r} do not fit {type(model).__name__}",
                 missing=sorted(report["missing_keys"]),
                 unexpected=sorted(report["unexpected_keys"]),
                 wrong_shape=[],
@@ -53,18 +79,21 @@ def build(backbone: Backbone) -> PreTrainedModel:
     model = auto_class.from_config(
         config,
         dtype=config.dtype or torch.float32 if dtype == "auto" else dtype,
-        attn_implementation=backbone.attention,
-        trust_remote_code=backbone.trust_remote_code,
+        attn_implementation=source.attention,
+        trust_remote_code=source.trust_remote_code,
     )
     if model.can_generate():
         # Where the folder has none, the one made from the model's configuration stays.
         with suppress(OSError):
-            model.generation_config = GenerationConfig.from_pretrained(folder, revision=backbone.revision or "main")
+            model.generation_config = GenerationConfig.from_pretrained(folder, revision=source.revision or "main")
     return model
 
 
-def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, Any]]:
-    """Reads the configuration of the model that a backbone's settings describe.
+def read_config(source: ModelSource) -> tuple[str, PretrainedConfig, dict[str, Any]]:
+    """Reads the configuration of the model to build.
+
+    Args:
+        source: Which model.
 
     Returns:
         The model's folder or hub name, its configuration, and the options with which its files are found.
@@ -78,47 +107,24 @@ def read_config(backbone: Backbone) -> tuple[str, PretrainedConfig, dict[str, An
     from smmd_lightning.backbones.tiny.tower import register
 
     register()
-    folder, gguf = split_gguf(locate(backbone.path))
-    found: dict[str, Any] = {"revision": backbone.revision, "trust_remote_code": backbone.trust_remote_code}
+    folder, gguf = split_gguf(locate(source.path))
+    found: dict[str, Any] = {"revision": source.revision, "trust_remote_code": source.trust_remote_code}
     if gguf is not None:
         found["gguf_file"] = gguf
     try:
         config = AutoConfig.from_pretrained(folder, **found)
     except (OSError, ValueError) as error:
         raise (OSError if isinstance(error, OSError) else ValueError)(
-            f"the model {backbone.path!r} (revision {backbone.revision!r}) cannot be loaded: {error} Check "
-            "model.backbone.init_args.path, and the network or HF_HUB_OFFLINE."
+            f"the model {source.path!r} (revision {source.revision!r}) cannot be loaded: {error} Check "
+            "model.source.init_args.path, and the network or HF_HUB_OFFLINE."
         ) from error
-    auto_class = backbone.auto_class()
+    auto_class = source.auto_class
     if type(config) not in auto_class._model_mapping and not _has_remote_code(config, auto_class):
         raise ValueError(
-            f"{backbone.path!r} is a {config.model_type!r} model, which {auto_class.__name__} cannot build; "
-            f"{type(backbone).__name__} is not the class for it"
+            f"{source.path!r} is a {config.model_type!r} model, which {auto_class.__name__} cannot build; "
+            f"{source.wanted_by} is not the class for it"
         )
     return folder, config, found
-
-
-def check_names(backbone: Backbone) -> PreTrainedModel:
-    """Looks up adapter targets and frozen names in a copy of the model without weights.
-
-    Args:
-        backbone: A backbone that is not loaded; neither it nor torch's generators change.
-
-    Returns:
-        The copy, frozen as the backbone will be, without its adapter.
-
-    Raises:
-        OSError: The model cannot be found.
-        ValueError: The model's kind does not fit the backbone's class, or a setting fits nothing in it.
-    """
-    _, config, _ = read_config(backbone)
-    with torch.device("meta"), torch.random.fork_rng(devices=[]):
-        causal = backbone.auto_class().from_config(config, trust_remote_code=backbone.trust_remote_code)
-    backbone.freeze_parts(causal)
-    if backbone.adapter is not None:
-        backbone.adapter.targets(causal, backbone.language_module(causal))
-        matching(causal, backbone.adapter.also_train)
-    return causal
 
 
 def _has_remote_code(config: PretrainedConfig, auto_class: Any) -> bool:
@@ -171,42 +177,3 @@ def runnable_here(causal: PreTrainedModel) -> Iterator[None]:
         yield
     finally:
         causal.set_attn_implementation(wanted)
-
-
-def greedy_config(own: GenerationConfig, max_new_tokens: int) -> GenerationConfig:
-    """Returns settings for plain greedy decoding that keep only a model's special tokens.
-
-    Args:
-        own: The model's generation settings.
-        max_new_tokens: Most tokens to add.
-    """
-    from transformers import GenerationConfig
-
-    end = own.eos_token_id
-    first_end = end[0] if isinstance(end, (list, tuple)) else end
-    return GenerationConfig(
-        max_new_tokens=max_new_tokens,
-        do_sample=False,
-        num_beams=1,
-        use_cache=True,
-        # What generate would otherwise fill in from the model's own settings:
-        temperature=1.0,
-        top_k=50,
-        top_p=1.0,
-        repetition_penalty=1.0,
-        no_repeat_ngram_size=0,
-        bos_token_id=own.bos_token_id,
-        eos_token_id=end,
-        pad_token_id=first_end if own.pad_token_id is None else own.pad_token_id,
-    )
-
-
-def is_sharded(module: nn.Module) -> bool:
-    """Whether parameters are spread over processes (FSDP), so that all must run the same number of steps."""
-    import torch.distributed as dist
-
-    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
-        return False
-    from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
-
-    return any(isinstance(part, (FSDPModule, FullyShardedDataParallel)) for part in module.modules())

@@ -8,15 +8,20 @@ Shape legend: T positions of one row, S any number of positions, V rows of the h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-if TYPE_CHECKING:
-    from smmd_lightning.backbones.base import Backbone
+from smmd_lightning.backbones.loading import runnable_here, special_ids
+
+Encode = Callable[[dict[str, Tensor]], Tensor]
+"""Model inputs -> last hidden states (B, T, D)."""
+Head = Callable[[Tensor], Tensor]
+"""Hidden states (S, D) -> logits (S, V)."""
 
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 5e-3}
 """Largest relative difference (of norms) between `head(encode(x))` and the model's own logits, by dtype."""
@@ -44,25 +49,22 @@ def adjust_logits(logits_SV: Tensor, config: Any) -> Tensor:
 
 
 @torch.no_grad()
-def why_not_split(backbone: Backbone) -> str | None:
+def why_not_split(causal: Any, encode: Encode, head: Head) -> str | None:
     """Compares `head(encode(x))` with the model's own logits on a few tokens.
 
     Args:
-        backbone: A loaded backbone.
+        causal: The Hugging Face model.
+        encode: Runs it up to its head.
+        head: Its head.
 
     Returns:
         None when both agree, else the reason why the model cannot be split at its head.
     """
-    from smmd_lightning.backbones.loading import runnable_here, special_ids
-
-    causal: Any = backbone.causal
-    with evaluating(backbone), runnable_here(causal):
-        special = special_ids(causal.config)
-        plain = [token for token in range(3, backbone.head_rows) if token not in special][:4]
-        inputs = {"input_ids": torch.tensor([plain], device=causal.device)}
+    with evaluating(causal), runnable_here(causal):
+        inputs = {"input_ids": plain_tokens(causal, 4)[None]}
         own_TV = causal(**inputs, use_cache=False).logits[0].float()
         try:
-            ours_TV = backbone.head(backbone.encode(inputs)[0]).float()
+            ours_TV = head(encode(inputs)[0]).float()
         except (AttributeError, RuntimeError, TypeError) as error:
             return f"it cannot be split ({type(error).__name__}: {error})"
     if ours_TV.shape != own_TV.shape:
@@ -71,6 +73,25 @@ def why_not_split(backbone: Backbone) -> str | None:
     if difference <= TOLERANCE.get(causal.dtype, 1e-4):
         return None
     return f"its logits differ from head(encode(x)) by {difference:.2g} (relative)"
+
+
+def splits_at_head(causal: Any, encode: Encode, head: Head, name: str) -> bool:
+    """Whether the model can be split at its head; a model that cannot is named in a warning.
+
+    Args:
+        causal: The Hugging Face model.
+        encode: Runs it up to its head.
+        head: Its head.
+        name: What the user calls the model.
+    """
+    reason = why_not_split(causal, encode, head)
+    if reason is not None:
+        warnings.warn(
+            f"{type(causal).__name__} ({name}) runs its own forward and makes logits at every position, which costs "
+            f"memory: {reason}",
+            stacklevel=3,
+        )
+    return reason is None
 
 
 @contextmanager
@@ -85,6 +106,18 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = True
 
 
+def plain_tokens(causal: Any, count: int) -> Tensor:
+    """Returns ids (count,) of tokens to which the model gives no role.
+
+    Args:
+        causal: The Hugging Face model; the ids lie on its device.
+        count: How many.
+    """
+    special, rows = special_ids(causal.config), causal.get_output_embeddings().weight.shape[0]
+    plain = [token for token in range(3, rows) if token not in special][:count]
+    return torch.tensor(plain, device=causal.device)
+
+
 LENGTHS = (5, 3, 4)
 """Tokens of the rows that are tried."""
 
@@ -95,25 +128,21 @@ def is_packed(inputs: dict[str, Tensor]) -> bool:
 
 
 @torch.no_grad()
-def check_packing(backbone: Backbone) -> None:
+def check_packing(causal: Any, encode: Encode) -> None:
     """Compares the hidden states of packed rows with those of the same rows by themselves.
 
     Args:
-        backbone: A loaded backbone, on its device.
+        causal: The Hugging Face model, on its device.
+        encode: Runs it up to its head.
 
     Raises:
         ValueError: They differ, so tokens of one row see those of another.
     """
-    from smmd_lightning.backbones.loading import special_ids
-
-    causal = backbone.causal
-    special = special_ids(causal.config)
-    plain = [token for token in range(3, backbone.head_rows) if token not in special][: sum(LENGTHS)]
-    ids_T = torch.tensor(plain, device=causal.device)
+    ids_T = plain_tokens(causal, sum(LENGTHS))
     positions_T = torch.cat([torch.arange(length, device=causal.device) for length in LENGTHS])
-    with evaluating(backbone):
-        packed_TD = backbone.encode({"input_ids": ids_T[None], "position_ids": positions_T[None]})[0].float()
-        alone = [backbone.encode({"input_ids": row[None]})[0].float() for row in ids_T.split(LENGTHS)]
+    with evaluating(causal):
+        packed_TD = encode({"input_ids": ids_T[None], "position_ids": positions_T[None]})[0].float()
+        alone = [encode({"input_ids": row[None]})[0].float() for row in ids_T.split(LENGTHS)]
     difference = float((packed_TD - torch.cat(alone)).norm() / packed_TD.norm().clamp_min(1e-12))
     if difference > TOLERANCE.get(causal.dtype, 1e-4):
         raise ValueError(

@@ -20,7 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from smmd_lightning.backbones.base import Backbone
-from smmd_lightning.backbones.loading import is_sharded, runnable_here
+from smmd_lightning.backbones.generation import is_sharded
+from smmd_lightning.backbones.loading import runnable_here
 from smmd_lightning.backbones.probes import evaluating
 from smmd_lightning.backbones.processors import load_processor
 

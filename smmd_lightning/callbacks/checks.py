@@ -51,7 +51,7 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     if backbone is None or backbone.loaded:
         return
     check_strategy(trainer)
-    from smmd_lightning.backbones.loading import check_names
+    from smmd_lightning.backbones.checking import check_names
 
     skeleton = check_names(backbone)
     if stage == "fit" and hasattr(module, "optimizer"):

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smmd_lightning.losses import NumericLoss
-    from smmd_lightning.module import SMMDModule
 
 log = logging.getLogger(__name__)
 
@@ -53,11 +52,11 @@ def describe(value: Any) -> Any:
     return {"class_path": _path(type(value)), "init_args": {name: describe(getattr(value, name)) for name in names}}
 
 
-def keep_settings(module: SMMDModule, numeric_loss: NumericLoss | None) -> None:
+def keep_settings(module: Any, numeric_loss: NumericLoss | None) -> None:
     """Keeps plain settings for checkpoints: LightningCLI's own config, or the same made of the objects given.
 
     Args:
-        module: The module, as far as its constructor has come.
+        module: The `SMMDModule`, as far as its constructor has come.
         numeric_loss: Its numeric loss.
     """
     from lightning.pytorch.core.mixins.hparams_mixin import _given_hyperparameters

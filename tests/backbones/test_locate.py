@@ -31,7 +31,8 @@ def test_a_preset_is_written_once(cache):
 
 
 def test_a_changed_preset_is_another_folder(cache, monkeypatch):
-    from smmd_lightning.backbones.tiny.presets import PRESETS, TinyPreset
+    from smmd_lightning.backbones.tiny.preset import TinyPreset
+    from smmd_lightning.backbones.tiny.presets import PRESETS
 
     first = locate("tiny:llama")
     monkeypatch.setitem(PRESETS, "llama", TinyPreset("llama", hidden=32))

@@ -5,7 +5,8 @@ import torch
 from tiny_chats import TEXT, Row, cross_entropies, encode, gradients, make, two_rows
 
 from smmd_lightning.backbones import LanguageBackbone, VisionLanguageBackbone
-from smmd_lightning.backbones.tiny.presets import PRESETS, TinyPreset, fingerprint, write
+from smmd_lightning.backbones.tiny.preset import TinyPreset
+from smmd_lightning.backbones.tiny.presets import PRESETS, fingerprint, write
 
 
 @pytest.mark.parametrize("name", PRESETS)

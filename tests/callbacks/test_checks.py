@@ -10,7 +10,7 @@ from lightning.pytorch.strategies import FSDPStrategy
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA
-from smmd_lightning.backbones.loading import check_names
+from smmd_lightning.backbones.checking import check_names
 from smmd_lightning.callbacks.checks import check_optimizer, check_precision, check_strategy
 from smmd_lightning.cli import main
 from smmd_lightning.optimizers import MuonAdamW
@@ -118,7 +118,7 @@ def test_impossible_combinations_stop_before_weights_load(name, tmp_path, monkey
     def build(backbone):
         raise AssertionError("weights were loaded")
 
-    monkeypatch.setattr("smmd_lightning.backbones.loading.build", build)
+    monkeypatch.setattr("smmd_lightning.backbones.base.build", build)
     arguments, message = IMPOSSIBLE[name]
     cpu = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--data.init_args.num_workers=0"]
     with pytest.raises(ValueError, match=f"(?s){message}"):

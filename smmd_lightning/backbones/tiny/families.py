@@ -11,11 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from smmd_lightning.backbones.tiny import tokenizer as tiny_tokenizer
+from smmd_lightning.backbones.tiny.preset import TinyPreset
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedTokenizerFast
-
-    from smmd_lightning.backbones.tiny.presets import TinyPreset
 
 MARKUP = {
     "llama": "llama",

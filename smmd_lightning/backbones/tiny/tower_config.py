@@ -1,4 +1,4 @@
-"""The configuration of `tiny_tower`, by itself: whoever reads only a tokenizer need not wait for model classes."""
+"""The configuration of `tower`, by itself: whoever reads only a tokenizer need not wait for model classes."""
 
 from __future__ import annotations
 
