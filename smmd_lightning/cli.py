@@ -38,7 +38,8 @@ from smmd_lightning.callbacks import (
 )
 from smmd_lightning.callbacks.checks import check_seed, check_trainer
 from smmd_lightning.callbacks.progress import progress
-from smmd_lightning.checkpoints.files import META, AtomicCheckpointIO, newest_complete
+from smmd_lightning.checkpoints.files import AtomicCheckpointIO, newest_complete
+from smmd_lightning.checkpoints.sharded import META
 from smmd_lightning.module import SMMDModule
 
 

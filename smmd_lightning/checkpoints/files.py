@@ -15,11 +15,9 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from smmd_lightning.checkpoints.atomic import write_file
 from smmd_lightning.checkpoints.drafts import drafts
+from smmd_lightning.checkpoints.sharded import META, consolidate
 
 log = logging.getLogger(__name__)
-
-META = "meta.pt"
-"""File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -53,8 +51,6 @@ class AtomicCheckpointIO(TorchCheckpointIO):
             ValueError: A folder holds no complete checkpoint.
         """
         if "://" not in str(path) and Path(path).is_dir():
-            from smmd_lightning.checkpoints.sharded import consolidate
-
             return consolidate(Path(path))
         return super().load_checkpoint(path, map_location, weights_only)
 

@@ -20,7 +20,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from smmd_lightning.checkpoints.atomic import new_draft_folder, replace_folder, write_file
-from smmd_lightning.checkpoints.files import META
+
+META = "meta.pt"
+"""File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
 
 STATE = "state_dict"
 """Key of the weights, in folders and files alike."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from smmd_lightning.checkpoints.atomic import new_folder, temporary_folder, write_file, write_text
-from smmd_lightning.checkpoints.files import META
+from smmd_lightning.checkpoints.sharded import META
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone

@@ -13,7 +13,7 @@ from lightning.pytorch.strategies.parallel import ParallelStrategy
 from torch.optim import Optimizer
 
 from smmd_lightning.checkpoints import sharded
-from smmd_lightning.checkpoints.files import META
+from smmd_lightning.checkpoints.sharded import META
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone

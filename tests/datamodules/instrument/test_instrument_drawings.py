@@ -22,7 +22,15 @@ from smmd_lightning.metrics import metrics_for
 from smmd_lightning.types import SampleKey
 
 SIGNAL = (255, 0, 255)
-NEEDLES = ["pressure_gauge", "dial_thermometer", "speedometer", "panel_meter", "weighing_scale", "fuel_gauge", "compass"]
+NEEDLES = [
+    "pressure_gauge",
+    "dial_thermometer",
+    "speedometer",
+    "panel_meter",
+    "weighing_scale",
+    "fuel_gauge",
+    "compass",
+]
 
 
 def drawn(family, seed, style="plain", size=224):
