@@ -18,7 +18,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
 from smmd_lightning.checkpoints.resume import validation_is_due
-from smmd_lightning.metrics.names import larger_is_better
+from smmd_lightning.metrics import metric_facts
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,8 @@ class BestAndLast(ModelCheckpoint):
 
     Args:
         monitor: Metric that decides which checkpoint is best.
-        mode: Whether more ("max") or less ("min") of it is better. None: as its name says; of losses and errors less.
+        mode: Whether more ("max") or less ("min") of it is better. None: as the
+            metric declares, see `smmd_lightning.metrics.metric_facts`.
         dirpath: Where to. None: `checkpoints/` in the run's folder.
         save_top_k: How many of the best to keep; more than one are numbered by step.
         every_n_train_steps: Also write the last one every so many optimizer steps. None: after validation only.
@@ -36,7 +37,7 @@ class BestAndLast(ModelCheckpoint):
         save_on_train_epoch_end: Whether to write at the end of a training epoch instead of after validation.
 
     Raises:
-        ValueError: `every_n_train_steps` is below 1.
+        ValueError: `every_n_train_steps` is below 1, or `mode` is None and nothing declares the monitored metric.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class BestAndLast(ModelCheckpoint):
             dirpath=dirpath,
             filename="best" if save_top_k == 1 else "step{step:08d}",
             monitor=monitor,
-            mode=mode or ("max" if larger_is_better(monitor) else "min"),
+            mode=mode or metric_facts(monitor).direction,
             save_last=True,
             save_top_k=save_top_k,
             save_on_train_epoch_end=save_on_train_epoch_end,

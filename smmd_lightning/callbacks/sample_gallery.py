@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from smmd_lightning.report.ghost import TRUE_COLOUR, Dial, draw_dial, draw_hands
+from smmd_lightning.metrics import metrics_for
+from smmd_lightning.metrics.registry import load
 from smmd_lightning.report.picking import pick
 from smmd_lightning.types import Batch, SampleKey
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MARGIN, LINE, LINES = 6, 15, 5
+RIGHT, WRONG = (0, 158, 115), (213, 94, 0)  # Okabe and Ito's green and vermilion
 
 
 class SampleGallery(Callback):
     """Logs `gallery` as an image after validations, to TensorBoard or any logger with `log_image`.
 
     Args:
-        every_n_validations: After every so manieth validation; 0 for never.
+        every_n_validations: After every n-th validation; 0 for never.
         count: How many of the worst, of random and of the best answers.
         size: Side of a picture in the gallery, in pixels.
 
@@ -110,7 +112,7 @@ def sample_picture(datamodule: Any, split: str, key: SampleKey | None) -> Image 
 
 
 def tile(row: dict[str, Any], picture: Image | None, size: int) -> Image:
-    """One answer: the picture, on clocks with the time read as ghost hands, above truth, answer and error.
+    """One answer: the picture, with the answer drawn over it where its task can, above truth, answer and error.
 
     Args:
         row: A row as the prediction file has it.
@@ -121,11 +123,14 @@ def tile(row: dict[str, Any], picture: Image | None, size: int) -> Image:
 
     top = 0
     canvas = Image.new("RGB", (size, size + LINES * LINE + MARGIN), "white")
-    if picture is not None or row.get("task") == "clock":
-        canvas.paste(ImageOps.pad(_shown(row, picture, size), (size, size), color="white"), (0, 0))
+    overlay = metrics_for(str(row.get("task"))).overlay
+    if overlay:
+        picture = load(overlay)(row, picture, size)
+    if picture is not None:
+        canvas.paste(ImageOps.pad(picture.convert("RGB"), (size, size), color="white"), (0, 0))
         top = size
     pen, font = ImageDraw.Draw(canvas), ImageFont.load_default(size=11)
-    pen.rectangle((0, top + 1, size, top + 4), fill=TRUE_COLOUR if row.get("correct") else (213, 94, 0))
+    pen.rectangle((0, top + 1, size, top + 4), fill=RIGHT if row.get("correct") else WRONG)
     error, unit = row.get("error"), row.get("error_unit")
     off = "" if error is None else f"{100 * error:.3g} % off" if unit == "relative" else f"{error:.4g} off"
     texts = [
@@ -144,7 +149,7 @@ def tile(row: dict[str, Any], picture: Image | None, size: int) -> Image:
 
 
 def sheet(groups: Sequence[tuple[str, Sequence[Image]]]) -> Image:
-    """One line of tiles a group, each under its name."""
+    """One line of tiles per group, each under its name."""
     from PIL import Image, ImageDraw, ImageFont
 
     width = max(sum(tile.width + MARGIN for tile in tiles) for _, tiles in groups) + MARGIN
@@ -157,23 +162,6 @@ def sheet(groups: Sequence[tuple[str, Sequence[Image]]]) -> Image:
             canvas.paste(tile, (MARGIN + place * (tile.width + MARGIN), top + int(1.5 * LINE)))
         top += height
     return canvas
-
-
-def _shown(row: dict[str, Any], picture: Image | None, size: int) -> Image:
-    if row.get("task") != "clock":
-        assert picture is not None
-        return picture.convert("RGB")
-    dial = Dial.of(row.get("meta") or {})
-    if picture is not None and dial is not None:
-        return draw_hands(picture.convert("RGB").resize((size, size)), row.get("parsed"), dial)
-    schematic = draw_hands(draw_dial(size), row.get("truth"), Dial(), TRUE_COLOUR)
-    schematic = draw_hands(schematic, row.get("parsed"), Dial())
-    if picture is None:
-        return schematic
-    # Where the dial lies in a photograph is not known: the reading stands in the corner instead of over it.
-    whole = picture.convert("RGB").resize((size, size))
-    whole.paste(schematic.resize((size // 3, size // 3)), (size - size // 3, size - size // 3))
-    return whole
 
 
 def _log_image(logger: Any, image: Image, step: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from smmd_lightning.compare.one_run import result_file
 from smmd_lightning.compare.planning import Cell, Plan, PlannedRun, known
-from smmd_lightning.metrics.names import larger_is_better
+from smmd_lightning.metrics import larger_is_better
 
 SPLITS = {"validate": "validation", "test": "test"}
 COLUMNS = ("phase", "task", "loss", "variant", "weight", "seed", "split", "metric", "value", "run", "hash")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from smmd_lightning.compare.traces import Trace, envelope
+from smmd_lightning.metrics.facts import RELATIVE_CURVE
 from smmd_lightning.report.judged import Interval
 
 if TYPE_CHECKING:
@@ -75,17 +76,15 @@ def learning_curves(metric: str, traces: Mapping[str, Sequence[Trace]], labels: 
 
 def accuracy_by_tolerance(traces: Mapping[str, Sequence[Trace]], labels: Mapping[str, str]) -> bytes | None:
     """Share of answers within a tolerance; the first loss is the baseline. None without any numeric answer."""
-    points, unit = {}, "relative"
-    tolerances: tuple[float, ...] = ()
+    points, axis = {}, RELATIVE_CURVE
     for loss, found in traces.items():
         with_answers = [trace for trace in found if trace.errors]
         if with_answers:
-            unit, tolerances = with_answers[0].unit, with_answers[0].tolerances
+            axis = with_answers[0].axis
             curves = [tuple(enumerate(trace.accuracies())) for trace in with_answers]
             points[labels[loss]] = envelope(curves)
-    texts = [f"{tolerance:g}" if unit == "minutes" else f"{100 * tolerance:g} %" for tolerance in tolerances]
-    name = "minutes off, at most" if unit == "minutes" else "relative error, at most"
-    return _frames(points, name, "share of answers, test", texts)
+    texts = [axis.text(tolerance) for tolerance in axis.few]
+    return _frames(points, axis.label, "share of answers, test", texts)
 
 
 def weight_sensitivity(metric: str, points: Mapping[str, Points], chosen: Mapping[str, float | None]) -> bytes | None:

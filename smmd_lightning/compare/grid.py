@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeVar
 from jsonargparse import ArgumentParser
 
 from smmd_lightning.compare.checkpoints_of_runs import Settings, merged, read_mapping, read_settings
+from smmd_lightning.metrics import metric_facts
 
 Kind = TypeVar("Kind")
 
@@ -212,6 +213,10 @@ def _check(grid: Grid, file: Path) -> None:
     for task, choice in grid.tasks.items():
         if not choice.metrics:
             raise ValueError(f"{file}, task {task}: metrics must name at least one metric.")
+        try:
+            metric_facts(choice.metrics[0])
+        except ValueError as error:
+            raise ValueError(f"{file}, task {task}: {error}") from error
         grid.experiment(task)
     for sweep in grid.sweeps:
         missing = ({sweep.loss} - set(grid.losses)) | (set(sweep.tasks or ()) - set(grid.tasks))

@@ -24,7 +24,7 @@ from smmd_lightning.compare.one_run import SETTINGS
 from smmd_lightning.compare.planning import Cell, Plan
 from smmd_lightning.compare.sensitivity import sweeps_section, weights_section
 from smmd_lightning.compare.traces import by_loss, read_trace
-from smmd_lightning.metrics.names import larger_is_better
+from smmd_lightning.metrics import larger_is_better
 from smmd_lightning.report.document import document
 
 

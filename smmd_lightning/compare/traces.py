@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from smmd_lightning.compare.collecting import Result
+from smmd_lightning.metrics import ToleranceCurve, metrics_for
+from smmd_lightning.metrics.facts import RELATIVE_CURVE
 from smmd_lightning.report.run import Curve, read_run
-
-RELATIVE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-MINUTES = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 
 
 @dataclass(frozen=True)
@@ -30,18 +29,18 @@ class Trace:
         loss: Name of the loss.
         curve: (step, value) pairs of the validation metric.
         errors: One a numeric answer: minutes for clocks, else relative to the truth; infinite without a number.
-        unit: `minutes` or `relative`.
+        axis: The task's tolerances, in the unit of the errors.
     """
 
     loss: str
     curve: Curve
     errors: tuple[float, ...]
-    unit: str
+    axis: ToleranceCurve = RELATIVE_CURVE
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        """Tolerances in the unit of the errors."""
-        return MINUTES if self.unit == "minutes" else RELATIVE
+        """A few tolerances, in the unit of the errors."""
+        return tuple(self.axis.few)
 
     def accuracies(self) -> list[float]:
         """Share of answers within each tolerance."""
@@ -56,14 +55,15 @@ def read_trace(result: Result, out: Path, metric: str) -> Trace:
     try:
         run = read_run(out / result.run.folder)
     except ValueError:  # a program of one's own need not leave either
-        return Trace(result.run.loss, (), (), "relative")
-    unit = "minutes" if any(row.get("error_unit") == "minutes" for row in run.answers) else "relative"
+        return Trace(result.run.loss, (), ())
+    task = str(run.answers[0].get("task")) if run.answers else ""
+    axis = metrics_for(task).curve or RELATIVE_CURVE
     errors = tuple(error for row in run.answers if (error := answer_error(row)) is not None)
-    return Trace(result.run.loss, run.curves.get(f"val/{metric}", ()), errors, unit)
+    return Trace(result.run.loss, run.curves.get(f"val/{metric}", ()), errors, axis)
 
 
 def answer_error(row: Mapping[str, Any]) -> float | None:
-    """How far off an answer was; None where the truth is no number.
+    """How far off an answer was, in its task's unit, else relative to the truth; None where the truth is no number.
 
     >>> answer_error({"truth": "50", "parsed": "40", "error": 10.0, "error_unit": "absolute"})
     0.2
@@ -71,7 +71,7 @@ def answer_error(row: Mapping[str, Any]) -> float | None:
     inf
     """
     error = row.get("error")
-    if row.get("error_unit") == "minutes":
+    if row.get("error_unit") not in ("absolute", "relative"):
         return math.inf if error is None else float(error)
     try:
         truth = float(str(row.get("truth")).rstrip("%").replace(",", ""))

@@ -13,12 +13,14 @@ One real example::
     (180.5, 0.5)
 """
 
-from smmd_lightning.metrics.base import AnswerMetrics
-from smmd_lightning.metrics.by_task import TASKS, MetricsByTask, metrics_for
+from smmd_lightning.metrics.base import TASKS, AnswerMetrics
+from smmd_lightning.metrics.by_task import MetricsByTask
 from smmd_lightning.metrics.chart import ChartMetrics
 from smmd_lightning.metrics.clock import ClockMetrics
+from smmd_lightning.metrics.facts import MetricFacts, ToleranceCurve
 from smmd_lightning.metrics.instrument import InstrumentMetrics
-from smmd_lightning.metrics.numeric import NumberMetrics
+from smmd_lightning.metrics.numeric import MathMetrics, NumberMetrics
+from smmd_lightning.metrics.registry import larger_is_better, metric_facts, metrics_for
 from smmd_lightning.metrics.score import Score
 
 __all__ = [
@@ -27,8 +29,13 @@ __all__ = [
     "ChartMetrics",
     "ClockMetrics",
     "InstrumentMetrics",
+    "MathMetrics",
+    "MetricFacts",
     "MetricsByTask",
     "NumberMetrics",
     "Score",
+    "ToleranceCurve",
+    "larger_is_better",
+    "metric_facts",
     "metrics_for",
 ]

@@ -2,15 +2,15 @@
 
 Shape legend: N answers, C columns of a row.
 
-Unusual: one row of floats an answer is kept until `compute`, because medians need them all; that is some 40 bytes
-an answer. Rows and the names of question kinds lie in two flat float32 states that torchmetrics joins over
+Unusual: one row of floats per answer is kept until `compute`, because medians need them all; that is some 40 bytes
+per answer. Rows and the names of question kinds lie in two flat float32 states that torchmetrics joins over
 processes; kinds as UTF-8 bytes, since only tensors can be gathered and processes see different kinds.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -18,29 +18,81 @@ import torchmetrics
 from torch import Tensor
 from torchmetrics.utilities import dim_zero_cat
 
+from smmd_lightning.answers import parse_quantity
+from smmd_lightning.metrics.facts import MetricFacts, ToleranceCurve, declared_facts
 from smmd_lightning.metrics.score import Judgement, Score
 from smmd_lightning.types import NumericExample
 
+TASKS: dict[str, type[AnswerMetrics]] = {}
+"""The metrics class of each task. A class that says `task = ...` enters itself."""
+
+NUMBER_PLACES = ("ones", "tens", "hundreds", "thousands", "ten thousands", "hundred thousands")
+
 
 class AnswerMetrics(torchmetrics.Metric):
-    """Base of the metrics over generated answers; a task adds `judge`, `summarise` and `width`.
+    """Base of the metrics over generated answers, and the one place where a task is declared.
+
+    A task adds `judge`, `summarise` and `width`, and says what these attributes of the class mean for it. A class with
+    a `task` of its own is found by that name everywhere: in the module, the report, the gallery, the comparison.
 
     Attributes:
+        task: Name of the task, as examples carry it in `meta["task"]`.
+        title: Name for people ("Clocks").
         headline: The metric people watch.
-        error_unit: Unit of `Score.error`.
+        tiles: Metrics that a page shows first, after the headline.
+        unit: Unit of `Score.error`: "minutes", "relative" for a part of the truth, "absolute" for none.
+        facts: What is known about each metric; `*` in a name stands for a number.
         by_kind: Metrics that are also given for each question kind (`meta["kind"]`), where there are several, as
             `by_kind/<kind>/<name>`.
+        tolerant_rule: What `close_enough` asks, in words ("within 5 minutes").
+        curve: Axis of the plot of accuracy by tolerance; None for none.
+        places: Names of the digits' places in `digits`, from the right.
+        plots: "package.module:function" of a function that takes a judged part of a report and returns SVG figures to
+            be shown instead of the plots about numbers; empty for none.
+        overlay: "package.module:function" of a function (row, picture or None, size in pixels) -> picture or None that
+            draws the answer over a sample's picture; empty for none.
+        overlay_svg: The same for pages: a function (row, address of the picture or "") -> HTML of the picture with the
+            answer over it, or "" to show the picture alone.
     """
 
     full_state_update = False
     is_differentiable = False
     higher_is_better = True
+    task: ClassVar[str] = ""
+    title: ClassVar[str] = ""
     headline: ClassVar[str] = "exact_match"
-    error_unit: ClassVar[str] = ""
+    tiles: ClassVar[tuple[str, ...]] = ("parse_failures",)
+    unit: ClassVar[str] = ""
+    facts: ClassVar[Mapping[str, MetricFacts]] = {
+        "exact_match": MetricFacts(),
+        "parse_failures": MetricFacts("min"),
+        "samples": MetricFacts("max", ""),
+    }
+    tolerant_rule: ClassVar[str] = "exactly right"
+    curve: ClassVar[ToleranceCurve | None] = None
+    places: ClassVar[tuple[str, ...]] = NUMBER_PLACES
+    plots: ClassVar[str] = ""
+    overlay: ClassVar[str] = ""
+    overlay_svg: ClassVar[str] = ""
     by_kind: ClassVar[tuple[str, ...]] = ("exact_match",)
 
     rows: list[Tensor]
     kinds: list[Tensor]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Enters a class that names a task of its own into `TASKS`.
+
+        Raises:
+            ValueError: Another class has that task.
+        """
+        super().__init_subclass__(**kwargs)
+        task = cls.__dict__.get("task")
+        if not task:
+            return
+        other = TASKS.get(task, cls)
+        if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):  # the same: run again
+            raise ValueError(f"{cls.__qualname__} and {other.__qualname__} both say task = {task!r}; rename one.")
+        TASKS[task] = cls
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -63,6 +115,38 @@ class AnswerMetrics(torchmetrics.Metric):
     @abstractmethod
     def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
         """Returns the metrics of judged answers, (N, C) float32."""
+
+    @classmethod
+    def facts_of(cls, name: str) -> MetricFacts | None:
+        """Returns what is known about a metric of this class; None where it declares no such metric.
+
+        Args:
+            name: The metric's own name, without stage, task and kind.
+        """
+        for parent in cls.__mro__:
+            if (found := declared_facts(parent.__dict__.get("facts", {}), name)) is not None:
+                return found
+        return None
+
+    def close_enough(self, table_NC: Tensor) -> Tensor:
+        """Returns which answers pass the task's tolerant rule, (N,) bool."""
+        return table_NC[:, 0] > 0
+
+    def distances(self, table_NC: Tensor) -> Tensor | None:
+        """Returns how far off each answer is, (N,), for the plot of accuracy by tolerance.
+
+        NaN where the truth has no distance (words), infinite where nothing was read. None: the task has no distances.
+        """
+        return None
+
+    def counted(self, name: str, table_NC: Tensor) -> int:
+        """Returns how many answers a share is the mean of; its interval needs that."""
+        return len(table_NC)
+
+    def digits(self, text: str) -> str | None:
+        """Returns the digits of a truth or a parsed answer, compared place by place from the right; None for none."""
+        found = parse_quantity(text)
+        return None if found is None else f"{abs(found.value):f}".partition(".")[0]
 
     def score(self, prediction: str, example: NumericExample) -> Score:
         """Returns what the prediction file says about one answer; changes nothing."""

@@ -7,44 +7,23 @@ several ("clock/exact_match"), with the pooled "exact_match" beside them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from smmd_lightning.metrics.base import AnswerMetrics
-from smmd_lightning.metrics.chart import ChartMetrics
-from smmd_lightning.metrics.clock import ClockMetrics
-from smmd_lightning.metrics.instrument import InstrumentMetrics
-from smmd_lightning.metrics.numeric import NumberMetrics
+from smmd_lightning.metrics.base import TASKS, AnswerMetrics
+from smmd_lightning.metrics.registry import FALLBACK, metrics_for
 from smmd_lightning.types import NumericExample
-
-TASKS: dict[str, Callable[[], AnswerMetrics]] = {
-    "clock": ClockMetrics,
-    "chart": ChartMetrics,
-    "math": NumberMetrics,
-    "instrument": InstrumentMetrics,
-}
-"""Metrics of each task; add a line for a new task before the module is made."""
-
-
-def metrics_for(task: str) -> AnswerMetrics:
-    """Returns new metrics of a task.
-
-    Raises:
-        ValueError: There is no such task.
-    """
-    if task not in TASKS:
-        raise ValueError(f"There are no metrics for the task {task!r}; known are {', '.join(TASKS)}.")
-    return TASKS[task]()
 
 
 class MetricsByTask(nn.Module):
     """Metrics of all tasks of a run.
 
     Args:
-        metrics: Metrics by task. None: those of `TASKS`.
+        metrics: Metrics by task. None: those of all tasks declared by now. An example of a task that is not among them
+            goes to those of "number"; without these it is an error.
     """
 
     def __init__(self, metrics: Mapping[str, AnswerMetrics] | None = None) -> None:
@@ -56,14 +35,13 @@ class MetricsByTask(nn.Module):
         """Adds answers, each to the metrics of its example's `meta["task"]`.
 
         Raises:
-            ValueError: An example names no known task, or its right answer is none of that task.
+            ValueError: An example's task is not among the metrics, or its right answer is none of that task.
         """
         if len(predictions) != len(examples):
             raise ValueError(f"Got {len(predictions)} predictions for {len(examples)} examples; they must be as many.")
         parts: dict[str, tuple[list[str], list[NumericExample]]] = {}
         for prediction, example in zip(predictions, examples, strict=True):
-            self._metrics(example)
-            texts, rows = parts.setdefault(example.meta["task"], ([], []))
+            texts, rows = parts.setdefault(self._task(example), ([], []))
             texts.append(prediction)
             rows.append(example)
         for task, part in parts.items():
@@ -71,17 +49,17 @@ class MetricsByTask(nn.Module):
 
     def row(self, prediction: str, example: NumericExample) -> dict[str, Any]:
         """Returns one row of the prediction file: plain values, ready for JSON."""
-        metrics = self._metrics(example)
+        metrics = self.by_task[self._task(example)]
         score = metrics.score(prediction, example)
         return {
             "id": example.id,
-            "task": example.meta["task"],
+            "task": example.meta.get("task") or FALLBACK,
             "prompt": example.prompt,
             "truth": score.truth,
             "raw": prediction,
             "parsed": score.parsed,
             "error": score.error,
-            "error_unit": metrics.error_unit,
+            "error_unit": metrics.unit,
             "correct": score.correct,
             "meta": example.meta,
         }
@@ -109,10 +87,12 @@ class MetricsByTask(nn.Module):
         for metrics in self.by_task.values():
             metrics.reset()
 
-    def _metrics(self, example: NumericExample) -> AnswerMetrics:
+    def _task(self, example: NumericExample) -> str:
         task = example.meta.get("task", "")
-        if task not in self.by_task:
+        if task in self.by_task:
+            return task
+        if FALLBACK not in self.by_task:
             raise ValueError(
                 f"Example {example.id!r}: meta['task'] must be one of {', '.join(self.by_task)}, got {task!r}."
             )
-        return self.by_task[task]
+        return FALLBACK

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from torch import Tensor
 
+from smmd_lightning.metrics.facts import MetricFacts
 from smmd_lightning.metrics.functional.chart import COLUMNS, judge_chart, summarise_charts
 from smmd_lightning.metrics.functional.numeric import TOLERANCES
 from smmd_lightning.metrics.numeric import NumberMetrics
@@ -24,8 +25,15 @@ class ChartMetrics(NumberMetrics):
         kwargs: Settings of `torchmetrics.Metric`.
     """
 
+    task: ClassVar[str] = "chart"
+    title: ClassVar[str] = "Charts"
     headline: ClassVar[str] = "relaxed_accuracy_official"
-    error_unit: ClassVar[str] = "relative"
+    tiles: ClassVar[tuple[str, ...]] = (
+        "relaxed_accuracy_robust", "exact_match", "median_relative_error", "parse_failures",
+    )  # fmt: skip
+    unit: ClassVar[str] = "relative"
+    facts: ClassVar[Mapping[str, MetricFacts]] = {name: MetricFacts() for name in COLUMNS}
+    tolerant_rule: ClassVar[str] = "within 5 % (official rule)"
     by_kind: ClassVar[tuple[str, ...]] = ("exact_match", *COLUMNS)
 
     def __init__(self, tolerances: Sequence[float] = TOLERANCES, **kwargs: Any) -> None:
@@ -43,3 +51,7 @@ class ChartMetrics(NumberMetrics):
     def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
         """Returns the metrics of judged answers."""
         return summarise_charts(table_NC, self.tolerances)
+
+    def close_enough(self, table_NC: Tensor) -> Tensor:
+        """Returns which answers pass the published rule."""
+        return table_NC[:, COLUMNS.index("relaxed_accuracy_official")] > 0

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
-from smmd_lightning.answers import AnswerRule
+from smmd_lightning.answers import AnswerRule, parse_time
 from smmd_lightning.metrics.base import AnswerMetrics
+from smmd_lightning.metrics.facts import MetricFacts, ToleranceCurve
 from smmd_lightning.metrics.functional.clock import COLUMNS, judge_reading, summarise_readings
 from smmd_lightning.metrics.score import Judgement
 from smmd_lightning.types import NumericExample
@@ -26,7 +29,31 @@ class ClockMetrics(AnswerMetrics):
         kwargs: Settings of `torchmetrics.Metric`.
     """
 
-    error_unit: ClassVar[str] = "minutes"
+    task: ClassVar[str] = "clock"
+    title: ClassVar[str] = "Clocks"
+    tiles: ClassVar[tuple[str, ...]] = (
+        "within_5_minutes", "median_error_minutes", "hour_accuracy", "minute_accuracy", "parse_failures",
+    )  # fmt: skip
+    unit: ClassVar[str] = "minutes"
+    facts: ClassVar[Mapping[str, MetricFacts]] = {
+        "mean_error_minutes": MetricFacts("min", "minutes", "Mean error"),
+        "median_error_minutes": MetricFacts("min", "minutes", "Median error"),
+        "within_1_minute": MetricFacts(),
+        "within_*_minutes": MetricFacts(),
+        "hour_accuracy": MetricFacts(),
+        "minute_accuracy": MetricFacts(),
+    }
+    tolerant_rule: ClassVar[str] = "within 5 minutes"
+    curve: ClassVar[ToleranceCurve] = ToleranceCurve(
+        "Accuracy by tolerance",
+        "minutes that are tolerated",
+        (0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60),
+        (0, 1, 2, 5, 10, 30, 60),
+    )
+    places: ClassVar[tuple[str, ...]] = ("minutes, ones", "minutes, tens", "hours, ones", "hours, tens")
+    plots: ClassVar[str] = "smmd_lightning.report.clock_plots:plots"
+    overlay: ClassVar[str] = "smmd_lightning.report.ghost:overlay"
+    overlay_svg: ClassVar[str] = "smmd_lightning.report.clock_plots:overlay"
     by_kind: ClassVar[tuple[str, ...]] = ("exact_match", "median_error_minutes", "within_5_minutes")
 
     def __init__(self, dial_hours: int = 12, rule: AnswerRule = "marked", **kwargs: Any) -> None:
@@ -48,3 +75,17 @@ class ClockMetrics(AnswerMetrics):
     def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
         """Returns the metrics of judged readings."""
         return summarise_readings(table_NC)
+
+    def distances(self, table_NC: Tensor) -> Tensor:
+        """Returns minutes on the dial, infinite where no time was read."""
+        failed_N = table_NC[:, COLUMNS.index("parse_failures")] > 0
+        return torch.where(failed_N, torch.inf, table_NC[:, COLUMNS.index("error_minutes")])
+
+    def close_enough(self, table_NC: Tensor) -> Tensor:
+        """Returns which readings are at most 5 minutes off."""
+        return self.distances(table_NC) <= 5
+
+    def digits(self, text: str) -> str | None:
+        """Returns hour (of twelve) and minute as four digits."""
+        time = parse_time(text)
+        return None if time is None else f"{time.hour % 12 or 12:02d}{time.minute:02d}"

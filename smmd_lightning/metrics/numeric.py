@@ -1,17 +1,22 @@
-"""Answers of text math as a torchmetrics class; the rules are in `metrics.functional.numeric`."""
+"""Answers that are numbers as torchmetrics classes; the rules are in `metrics.functional.numeric`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from smmd_lightning.answers import AnswerRule
 from smmd_lightning.metrics.base import AnswerMetrics
+from smmd_lightning.metrics.facts import RELATIVE_CURVE, MetricFacts, ToleranceCurve
 from smmd_lightning.metrics.functional.numeric import COLUMNS, TOLERANCES, judge_number, summarise_numbers
 from smmd_lightning.metrics.score import Judgement
 from smmd_lightning.types import NumericExample
+
+CLOSE = 0.05 * (1 + 1e-6)
+"""The tolerant rule's limit; distances are float32, in which 5 % exactly may come out a hair above 0.05."""
 
 
 class NumberMetrics(AnswerMetrics):
@@ -28,7 +33,21 @@ class NumberMetrics(AnswerMetrics):
         kwargs: Settings of `torchmetrics.Metric`.
     """
 
-    error_unit: ClassVar[str] = "absolute"
+    task: ClassVar[str] = "number"
+    title: ClassVar[str] = "Numbers"
+    tiles: ClassVar[tuple[str, ...]] = (
+        "within_5_percent", "median_relative_error", "median_absolute_error", "parse_failures",
+    )  # fmt: skip
+    unit: ClassVar[str] = "absolute"
+    facts: ClassVar[Mapping[str, MetricFacts]] = {
+        "mean_absolute_error": MetricFacts("min", ""),
+        "median_absolute_error": MetricFacts("min", ""),
+        "mean_relative_error": MetricFacts("min", "relative"),
+        "median_relative_error": MetricFacts("min", "relative"),
+        "within_*_percent": MetricFacts("max", "share", "Within {} %"),
+    }
+    tolerant_rule: ClassVar[str] = "within 5 %"
+    curve: ClassVar[ToleranceCurve] = RELATIVE_CURVE
 
     def __init__(self, tolerances: Sequence[float] = TOLERANCES, rule: AnswerRule = "marked", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -50,3 +69,29 @@ class NumberMetrics(AnswerMetrics):
     def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
         """Returns the metrics of judged answers."""
         return summarise_numbers(table_NC, self.tolerances)
+
+    def distances(self, table_NC: Tensor) -> Tensor:
+        """Returns errors relative to the truth."""
+        return self._column(table_NC, "relative_error")
+
+    def close_enough(self, table_NC: Tensor) -> Tensor:
+        """Returns which answers are within 5 % of the truth; without a distance, which are exactly right."""
+        distance_N = self.distances(table_NC)
+        exact_N = self._column(table_NC, "exact_match") > 0
+        return torch.where(distance_N.isnan(), exact_N, distance_N <= CLOSE)
+
+    def counted(self, name: str, table_NC: Tensor) -> int:
+        """Returns how many truths are numbers for `within_5_percent` and the like, else all."""
+        numeric = name.startswith("within_") and name.endswith("_percent")
+        return int((~self._column(table_NC, "absolute_error").isnan()).sum()) if numeric else len(table_NC)
+
+    def _column(self, table_NC: Tensor, name: str) -> Tensor:
+        before = self.width - len(COLUMNS) - len(self.tolerances)
+        return table_NC[:, before + COLUMNS.index(name)]
+
+
+class MathMetrics(NumberMetrics):
+    """The metrics of `NumberMetrics`, for text math."""
+
+    task: ClassVar[str] = "math"
+    title: ClassVar[str] = "Text math"

@@ -1,7 +1,6 @@
 """Worst, random and best answers as cards: picture, prompt, truth, raw output, parsed value, error.
 
-For clocks the time read is drawn over the face as ghost hands, or on a schematic dial where it is not known where
-in the picture the clock lies.
+A task's metrics class names the function that draws its answers over the picture.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from smmd_lightning.report.clock_plots import face
-from smmd_lightning.report.ghost import Dial
+from smmd_lightning.metrics import metrics_for
+from smmd_lightning.metrics.registry import load
 from smmd_lightning.report.picking import pick, picture
 from smmd_lightning.report.svg import number
 
@@ -34,8 +33,8 @@ def gallery(rows: Sequence[dict[str, Any]], folder: Path, count: int = 6) -> str
         if numbers:
             cards = "".join(card(shown[number], folder) for number in numbers)
             parts.append(f'<h3>{name.capitalize()}</h3><div class="cards">{cards}</div>')
-    if any(row.get("task") == "clock" for row in shown):
-        parts.append('<p class="key"><span class="swatch s1"></span>hands of the time that was read</p>')
+    if any(metrics_for(str(row.get("task"))).overlay_svg for row in shown):
+        parts.append('<p class="key"><span class="swatch s1"></span>the answer, drawn over the picture</p>')
     return "".join(parts)
 
 
@@ -64,18 +63,10 @@ def beliefs(row: dict[str, Any], most: int = 8) -> str:
 def card(row: dict[str, Any], folder: Path) -> str:
     """Returns the card of one answer."""
     address = picture(folder, row)
-    pictures = []
-    if row.get("task") == "clock":
-        truth, read = str(row.get("truth")), row.get("parsed")
-        dial = Dial.of(row.get("meta") or {})
-        if address and dial is not None:
-            pictures.append(face(truth, read, dial, address))
-        else:
-            if address:
-                pictures.append(f'<img src="{escape(address)}" alt="">')
-            pictures.append(face(truth, read, Dial()))
-    elif address:
-        pictures.append(f'<img src="{escape(address)}" alt="">')
+    overlay = metrics_for(str(row.get("task"))).overlay_svg
+    pictures = load(overlay)(row, address) if overlay else ""
+    if address and not pictures:
+        pictures = f'<img src="{escape(address)}" alt="">'
     raw = str(row.get("raw") or "")
     error, unit = row.get("error"), row.get("error_unit")
     if row.get("correct"):
@@ -85,7 +76,8 @@ def card(row: dict[str, Any], folder: Path) -> str:
     elif unit == "relative":
         off = f"{100 * float(error):.3g} % off"
     else:
-        off = f"{number(float(error))} {'minutes ' if unit == 'minutes' else ''}off"
+        told = "" if unit in (None, "", "absolute") else f"{unit} "
+        off = f"{number(float(error))} {told}off"
     facts = (
         ("truth", str(row.get("truth"))),
         ("read as", str(row.get("parsed") if row.get("parsed") is not None else "–")),
@@ -93,7 +85,7 @@ def card(row: dict[str, Any], folder: Path) -> str:
     listed = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts)
     return (
         f'<article class="card {"right" if row.get("correct") else "wrong"}">'
-        f'<div class="pictures">{"".join(pictures)}</div><div class="off">{escape(off)}</div><dl>{listed}</dl>'
+        f'<div class="pictures">{pictures}</div><div class="off">{escape(off)}</div><dl>{listed}</dl>'
         f'<p class="prompt">{escape(str(row.get("prompt") or "")[:MOST_RAW])}</p>'
         f"{beliefs(row)}"
         f'<pre class="raw" title="raw output">{escape(raw[:MOST_RAW])}{"…" if len(raw) > MOST_RAW else ""}</pre>'

@@ -84,6 +84,27 @@ MISTAKES = (
 """What `mistake` may answer, from good to bad."""
 
 
+def plots(judged: Judged) -> list[str]:
+    """The plots of a page's section about clocks."""
+    return [error_histogram(judged), mistakes(judged), error_arcs(judged), scatter(judged)]
+
+
+def overlay(row: dict[str, Any], address: str) -> str:
+    """Returns a sample's picture with the time that was read as ghost hands.
+
+    Where it is not known where the dial lies in the picture, a schematic dial stands beside it.
+
+    Args:
+        row: A row of the prediction file.
+        address: `data:` address of the picture; empty for none.
+    """
+    truth, read, dial = str(row.get("truth")), row.get("parsed"), Dial.of(row.get("meta") or {})
+    if address and dial is not None:
+        return face(truth, read, dial, address)
+    shown = f'<img src="{escape(address)}" alt="">' if address else ""
+    return shown + face(truth, read, Dial())
+
+
 def mistakes(judged: Judged) -> str:
     """How often each kind of mistake was made."""
     counts = Counter(mistake(row) for row in judged.rows)

@@ -109,6 +109,29 @@ def draw_hands(image: Image, time: str | None, dial: Dial, colour: tuple[int, in
     return Images.alpha_composite(image.convert("RGBA"), layer).convert("RGB")
 
 
+def overlay(row: Mapping[str, Any], picture: Image | None, size: int) -> Image:
+    """Draws the time that was read over a sample's picture.
+
+    Where it is not known where the dial lies in the picture, a schematic dial with both times stands in its corner, or
+    alone where there is no picture.
+
+    Args:
+        row: A row of the prediction file.
+        picture: The sample's picture.
+        size: Side of the result in pixels.
+    """
+    dial = Dial.of(row.get("meta") or {})
+    if picture is not None and dial is not None:
+        return draw_hands(picture.convert("RGB").resize((size, size)), row.get("parsed"), dial)
+    schematic = draw_hands(draw_dial(size), row.get("truth"), Dial(), TRUE_COLOUR)
+    schematic = draw_hands(schematic, row.get("parsed"), Dial())
+    if picture is None:
+        return schematic
+    whole = picture.convert("RGB").resize((size, size))
+    whole.paste(schematic.resize((size // 3, size // 3)), (size - size // 3, size - size // 3))
+    return whole
+
+
 def draw_dial(size: int) -> Image:
     """An empty schematic dial, for pictures in which it is not known where the clock lies."""
     from PIL import Image as Images

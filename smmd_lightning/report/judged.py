@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from smmd_lightning.metrics import metrics_for
+from smmd_lightning.metrics import AnswerMetrics, metrics_for
 from smmd_lightning.types import NumericExample
 
 RESAMPLES = 400
@@ -86,12 +86,14 @@ class Judged:
 
     Attributes:
         task: Name of the task.
+        metrics: Metrics of the task, which also say how it is shown.
         rows: The N rows of the prediction file.
         table_NC: One row an answer, as the task's metric makes it.
         intervals: All metrics of the task with their 95 % intervals.
     """
 
     task: str
+    metrics: AnswerMetrics
     rows: list[dict[str, Any]]
     table_NC: Tensor
     intervals: dict[str, Interval]
@@ -101,7 +103,7 @@ def judge_rows(task: str, rows: Sequence[dict[str, Any]]) -> Judged:
     """Judges rows of the prediction file by the metric of their task; intervals by Wilson for shares, else bootstrap.
 
     Raises:
-        ValueError: There is no such task, or a truth is none of that task.
+        ValueError: A truth is none of that task.
     """
     metrics = metrics_for(task)
     table = [
@@ -113,12 +115,12 @@ def judge_rows(task: str, rows: Sequence[dict[str, Any]]) -> Judged:
     ]
     table_NC = torch.tensor(table, dtype=torch.float32)
     intervals = bootstrap(table_NC, metrics.summarise)
-    with_number = sum(1 for row in rows if _is_number(row)) if task != "clock" else len(rows)
     for name, interval in intervals.items():
-        if "error" not in name:
-            total = with_number if name.endswith("_percent") else len(rows)
+        facts = metrics.facts_of(name)
+        if facts is not None and facts.unit == "share":
+            total = metrics.counted(name, table_NC)
             intervals[name] = Interval(interval.value, *wilson(interval.value * total, total))
-    return Judged(task, list(rows), table_NC, intervals)
+    return Judged(task, metrics, list(rows), table_NC, intervals)
 
 
 def share_within(errors: Sequence[float], tolerances: Sequence[float]) -> list[Interval]:
@@ -169,9 +171,3 @@ def groups(rows: Sequence[dict[str, Any]], most: int = 24) -> dict[str, dict[str
             ordered = sorted(by_value.items(), key=lambda item: item[0] if numeric else (-len(item[1]), str(item[0])))
             kept[name] = {str(value): numbers for value, numbers in ordered}
     return kept
-
-
-def _is_number(row: dict[str, Any]) -> bool:
-    from smmd_lightning.answers import parse_quantity
-
-    return parse_quantity(str(row.get("truth"))) is not None

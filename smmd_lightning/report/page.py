@@ -8,7 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from smmd_lightning.report import clock_plots
+from smmd_lightning.metrics.facts import RELATIVE_CURVE, MetricFacts
+from smmd_lightning.metrics.registry import load
 from smmd_lightning.report import task_plots as plots
 from smmd_lightning.report.before import before_and_after
 from smmd_lightning.report.cards import gallery
@@ -22,26 +23,6 @@ from smmd_lightning.report.svg import number
 MOST_ROWS = 5000
 MOST_TEXT = 2000
 """Letters of an answer or prompt that the table keeps."""
-
-HEADLINES = {
-    "clock": (
-        "exact_match",
-        "within_5_minutes",
-        "median_error_minutes",
-        "hour_accuracy",
-        "minute_accuracy",
-        "parse_failures",
-    ),
-    "chart": (
-        "relaxed_accuracy_official",
-        "relaxed_accuracy_robust",
-        "exact_match",
-        "median_relative_error",
-        "parse_failures",
-    ),
-    "math": ("exact_match", "within_5_percent", "median_relative_error", "median_absolute_error", "parse_failures"),
-}
-TASK_NAMES = {"clock": "Clocks", "chart": "Charts", "math": "Text math"}
 
 
 def write_report(
@@ -114,12 +95,13 @@ def _headlines(judged: list[Judged], run: Run) -> str:
     parts = []
     for part in judged:
         if len(judged) > 1:
-            parts.append(f"<h2>{TASK_NAMES.get(part.task, escape(part.task))}</h2>")
+            parts.append(f"<h2>{escape(_task_title(part))}</h2>")
         tiles = [
-            f'<div class="tile"><div class="name">{_title(name)}</div>'
-            f'<div class="value">{_shown(name, found.value)}</div>'
-            f'<div class="range">{_shown(name, found.low)} to {_shown(name, found.high)}</div></div>'
-            for name in HEADLINES[part.task]
+            f'<div class="tile"><div class="name">{escape(_facts(part, name).title)}</div>'
+            f'<div class="value">{_facts(part, name).shown(found.value)}</div>'
+            f'<div class="range">{_facts(part, name).shown(found.low)} to '
+            f"{_facts(part, name).shown(found.high)}</div></div>"
+            for name in _tiles(part)
             if (found := part.intervals.get(name)) is not None
         ]
         parts.append(f'<div class="tiles">{"".join(tiles)}</div>')
@@ -143,7 +125,7 @@ def disagreements(judged: Iterable[Judged], metrics: dict[str, float]) -> list[s
     lines = []
     for part in judged:
         prefix = f"test/{part.task}/" if len(judged) > 1 else "test/"
-        for name in HEADLINES[part.task]:
+        for name in _tiles(part):
             stored, found = metrics.get(prefix + name), part.intervals.get(name)
             if stored is not None and found is not None and abs(stored - found.value) > 0.005 * max(1.0, abs(stored)):
                 lines.append(
@@ -153,13 +135,13 @@ def disagreements(judged: Iterable[Judged], metrics: dict[str, float]) -> list[s
 
 
 def _task_section(part: Judged, run: Run) -> str:
-    if part.task == "clock":
-        shown = [clock_plots.error_histogram(part), clock_plots.mistakes(part), clock_plots.error_arcs(part)]
-        shown += [clock_plots.scatter(part), plots.tolerance_curve(part)]
+    if part.metrics.plots:
+        shown = list(load(part.metrics.plots)(part))
     else:
-        shown = [plots.relative_histogram(part), plots.number_scatter(part), plots.tolerance_curve(part)]
-    shown.append(plots.calibration(part))
-    name = TASK_NAMES.get(part.task, part.task)
+        shown = [plots.relative_histogram(part)] if part.metrics.curve is RELATIVE_CURVE else []
+        shown.append(plots.number_scatter(part))
+    shown += [plots.tolerance_curve(part), plots.calibration(part)]
+    name = escape(_task_title(part))
     return (
         section(f"{name}: where it is wrong", "".join(shown))
         + section(f"{name}: digits by place", "".join(plots.confusions(part)))
@@ -237,12 +219,16 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def _title(name: str) -> str:
-    return escape(name.replace("_", " "))
+def _task_title(part: Judged) -> str:
+    return part.metrics.title if part.metrics.task == part.task and part.metrics.title else part.task.capitalize()
 
 
-def _shown(name: str, value: float) -> str:
-    if "error" in name:
-        unit = " min" if name.endswith("minutes") else ""
-        return f"{100 * value:.3g} %" if "relative" in name and value < 1e6 else f"{number(value)}{unit}"
-    return f"{100 * value:.1f} %"
+def _tiles(part: Judged) -> list[str]:
+    return list(dict.fromkeys((part.metrics.headline, *part.metrics.tiles)))
+
+
+def _facts(part: Judged, name: str) -> MetricFacts:
+    facts = part.metrics.facts_of(name)
+    if facts is None:
+        raise ValueError(f"{type(part.metrics).__name__} shows {name!r} and does not declare it among its `facts`.")
+    return facts

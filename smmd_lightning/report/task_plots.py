@@ -8,58 +8,31 @@ from html import escape
 from typing import Any
 
 from smmd_lightning.answers import parse_quantity
-from smmd_lightning.metrics.functional.numeric import COLUMNS as NUMBER_COLUMNS
-from smmd_lightning.metrics.functional.numeric import TOLERANCES
-from smmd_lightning.report.clock_plots import times
+from smmd_lightning.metrics import AnswerMetrics
 from smmd_lightning.report.judged import NO_DIGIT, Judged, digit_confusion, groups, share_within, wilson
 from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap
-
-PLACES = {"clock": ("minutes, ones", "minutes, tens", "hours, ones", "hours, tens")}
-NUMBER_PLACES = ("ones", "tens", "hundreds", "thousands", "ten thousands", "hundred thousands")
-LENIENT = {"clock": "within 5 minutes", "chart": "within 5 % (official rule)", "math": "within 5 %"}
-
 
 # -- all tasks ---------------------------------------------------------------------------------------------------
 
 
-def lenient(judged: Judged) -> list[bool]:
-    """Which answers pass the task's tolerant rule, named in `LENIENT`."""
-    if judged.task == "chart":
-        return [bool(value) for value in judged.table_NC[:, 0].tolist()]
-    if judged.task == "clock":
-        return [row.get("error") is not None and row["error"] <= 5 for row in judged.rows]
-    relative = errors(judged)
-    return [
-        bool(row.get("correct")) if error is None else error <= 0.05
-        for row, error in zip(judged.rows, relative, strict=True)
-    ]
-
-
-def errors(judged: Judged) -> list[float | None]:
-    """Minutes of clocks, relative errors else; infinite where nothing was read, None where the truth is no number."""
-    if judged.task == "clock":
-        return [math.inf if row.get("error") is None else float(row["error"]) for row in judged.rows]
-    start = judged.table_NC.shape[1] - len(NUMBER_COLUMNS) - len(TOLERANCES)
-    column = start + NUMBER_COLUMNS.index("relative_error")
-    return [None if math.isnan(value) else value for value in judged.table_NC[:, column].tolist()]
+def errors(judged: Judged) -> list[float]:
+    """Distances of the answers whose truth has one, infinite where nothing was read."""
+    distances_N = judged.metrics.distances(judged.table_NC)
+    return [] if distances_N is None else distances_N[~distances_N.isnan()].tolist()
 
 
 def tolerance_curve(judged: Judged) -> str:
     """Share of answers that are right, against how far off still counts as right."""
-    known = [error for error in errors(judged) if error is not None]
-    if not known:
+    known, curve = errors(judged), judged.metrics.curve
+    if not known or curve is None:
         return ""
-    if judged.task == "clock":
-        tolerances = [0.0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60]
-        title, axis = "Accuracy by tolerance", Axis.over(tolerances, "minutes that are tolerated", zero=True)
+    if curve.ticks:
+        axis = Axis(min(curve.tolerances), max(curve.tolerances), curve.label, tuple(curve.ticks), log=curve.log)
     else:
-        tolerances = [0.001 * 10 ** (step / 8) for step in range(25)]
-        ticks = ((0.001, "0.1 %"), (0.01, "1 %"), (0.05, "5 %"), (0.2, "20 %"), (1.0, "100 %"))
-        title = "Accuracy by relative tolerance"
-        axis = Axis(0.001, 1.0, "part of the truth that is tolerated", ticks, log=True)
-    shares = share_within(known, tolerances)
-    plot = Plot(title, axis, Axis.share("of answers"))
-    pairs = list(zip(tolerances, shares, strict=True))
+        axis = Axis.over(list(curve.tolerances), curve.label, zero=not curve.log, log=curve.log)
+    shares = share_within(known, curve.tolerances)
+    plot = Plot(curve.title, axis, Axis.share("of answers"))
+    pairs = list(zip(curve.tolerances, shares, strict=True))
     plot.band([(x, share.low, share.high) for x, share in pairs])
     plot.line([(x, share.value) for x, share in pairs])
     return plot.render()
@@ -98,28 +71,18 @@ def calibration(judged: Judged, bins: int = 8) -> str:
     return plot.render()
 
 
-def digit_texts(row: dict[str, Any], task: str) -> tuple[str, str] | None:
+def digit_texts(row: dict[str, Any], metrics: AnswerMetrics) -> tuple[str, str] | None:
     """Digits of truth and answer of a row, to be compared from the right; None where there are none."""
-    truth, answer = str(row.get("truth")), str(row.get("parsed") or "")
-    if task == "clock":
-        found = times(row)
-        if found[0] is None or found[1] is None:
-            return None
-        written = [f"{time.hour % 12 or 12:02d}{time.minute:02d}" for time in found if time]
-        return written[0], written[1]
-    numbers = parse_quantity(truth), parse_quantity(answer)
-    if numbers[0] is None or numbers[1] is None:
-        return None
-    whole = [f"{abs(number.value):f}".partition(".")[0] for number in numbers if number]
-    return whole[0], whole[1]
+    truth, answer = metrics.digits(str(row.get("truth"))), metrics.digits(str(row.get("parsed") or ""))
+    return None if truth is None or answer is None else (truth, answer)
 
 
 def confusions(judged: Judged, most: int = 4) -> list[str]:
     """True against answered digit at each place, the lowest places of whole numbers."""
-    pairs = [texts for row in judged.rows if (texts := digit_texts(row, judged.task))]
+    pairs = [texts for row in judged.rows if (texts := digit_texts(row, judged.metrics))]
     plots = []
-    names = PLACES.get(judged.task, NUMBER_PLACES)
-    for place, counts in list(digit_confusion(pairs).items())[:most]:
+    names = judged.metrics.places
+    for place, counts in list(digit_confusion(pairs).items())[: min(most, len(names))]:
         rows = sorted({truth for truth, _ in counts})
         columns = sorted({answer for _, answer in counts} | set(rows), key=lambda digit: (digit == NO_DIGIT, digit))
         totals = {row: sum(count for (truth, _), count in counts.items() if truth == row) for row in rows}
@@ -141,7 +104,7 @@ def confusions(judged: Judged, most: int = 4) -> list[str]:
 
 def by_kind(judged: Judged) -> list[str]:
     """Share of right answers for each value of each fact known about the samples."""
-    tolerant = lenient(judged)
+    tolerant = judged.metrics.close_enough(judged.table_NC).tolist()
     plots = []
     for fact, members in groups(judged.rows).items():
         if fact in ("minute", "second"):
@@ -150,7 +113,7 @@ def by_kind(judged: Judged) -> list[str]:
         for value, numbers in members.items():
             exact = sum(bool(judged.rows[number].get("correct")) for number in numbers)
             bars.append((value, len(numbers), exact, sum(tolerant[number] for number in numbers)))
-        plots.append(share_bars(f"By {fact}", bars, LENIENT.get(judged.task, "tolerant")))
+        plots.append(share_bars(f"By {fact}", bars, judged.metrics.tolerant_rule))
     return plots
 
 
@@ -181,7 +144,7 @@ def share_bars(title: str, bars: Sequence[tuple[str, int, int, int]], tolerant: 
 
 def relative_histogram(judged: Judged) -> str:
     """How many answers are how far off, relative to the truth."""
-    known = [error for error in errors(judged) if error is not None]
+    known = errors(judged)
     edges = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 10.0, 3e38)
     names = ("0", "1", "2", "5", "10", "20", "50", "100", "1000", "∞", "none")
     counts = [0] * len(names)

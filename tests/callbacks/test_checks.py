@@ -79,7 +79,7 @@ IMPOSSIBLE = {
     ),
     "misspelt metric to monitor": (
         ["--checkpoint.monitor=val/exact_mach"],
-        r"BestAndLast waits for 'val/exact_mach', which validation does not log\. Do you mean 'val/exact_match'\?",
+        r"whether more or less of the metric 'val/exact_mach' is better\. Do you mean 'exact_match'\?",
     ),
     "learning rate below 0": (
         ["--model.optimizer.init_args.lr=-0.001"],
@@ -146,7 +146,7 @@ def test_a_model_that_cannot_be_had_is_named_with_its_setting(tmp_path, monkeypa
 def test_a_metric_that_validation_never_logs_is_found_before_training(tmp_path):
     arguments = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--trainer.num_sanity_val_steps=1"]
     small = ["--data.init_args.num_workers=0", "--data.init_args.batch_size=2", "--model.max_new_tokens=1"]
-    small.append("--checkpoint.monitor=val/something_else")
+    small += ["--checkpoint.monitor=val/something_else", "--checkpoint.mode=min"]
     with pytest.raises(ValueError, match=r"waits for 'val/something_else', but validation logs only .*val/exact_match"):
         main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small])
 
@@ -154,7 +154,8 @@ def test_a_metric_that_validation_never_logs_is_found_before_training(tmp_path):
 def test_without_a_sanity_check_the_weights_are_kept_all_the_same(tmp_path):
     arguments = ["--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false", "--trainer.num_sanity_val_steps=0"]
     small = ["--data.init_args.num_workers=0", "--data.init_args.batch_size=2", "--model.max_new_tokens=1"]
-    small += ["--checkpoint.monitor=val/something_else", "--trainer.val_check_interval=2", "--data.init_args.limit=4"]
+    small += ["--checkpoint.monitor=val/something_else", "--checkpoint.mode=min"]
+    small += ["--trainer.val_check_interval=2", "--data.init_args.limit=4"]
     with pytest.raises(MisconfigurationException, match="something_else"):
         main(["fit", "--config", QUICKSTART, "--run_dir", str(tmp_path / "run"), *arguments, *small])
     kept = torch.load(tmp_path / "run" / "checkpoints" / "last.ckpt", weights_only=True)

@@ -14,7 +14,7 @@ from smmd_lightning.compare.comparison import Comparison
 from smmd_lightning.compare.grid import load_grid
 from smmd_lightning.compare.planning import Plan
 from smmd_lightning.compare.traces import answer_error, envelope
-from smmd_lightning.metrics.names import larger_is_better
+from smmd_lightning.metrics import larger_is_better
 
 
 def choose(file, score):
@@ -61,7 +61,7 @@ def test_a_metric_that_does_not_exist_is_named(write_grid, tmp_path, capsys):
     file = write_grid(tasks=tasks, losses={"ce": {}}, seeds=[1])
     assert main(["--config", str(file), "--out", str(tmp_path / "out")]) == 1
     assert (
-        "there is no metric 'accuracy'; there are exact_match, mean_absolute_error, median_error"
+        "there is no metric 'accuracy'; there are exact_match, mean_absolute_error, median_absolute_error"
         in capsys.readouterr().err
     )
 
@@ -136,12 +136,12 @@ def test_the_page_needs_nothing_else_and_is_the_same_each_time(finished):
 
 
 def test_values_that_are_not_finite_are_shown_and_not_compared(write_grid, tmp_path):
-    tasks = {"sums": {"config": "task.yaml", "metrics": ["median_error"]}}
+    tasks = {"sums": {"config": "task.yaml", "metrics": ["median_absolute_error"]}}
     file = write_grid(tasks=tasks, losses={"ce": {}, "good": {"config": "good.yaml"}}, seeds=[1, 2])
     assert main(["--config", str(file), "--out", str(tmp_path / "out"), "--jobs", "4"]) == 0
     text = (tmp_path / "out" / "report.md").read_text()
     assert "| good | 0.1 | 2 | inf |" in text
-    assert "median_error is not finite in some run" in text
+    assert "median_absolute_error is not finite in some run" in text
 
 
 def test_blocks_are_escaped():

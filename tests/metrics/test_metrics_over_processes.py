@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from launching import finish, ranks, start
 
-from smmd_lightning.metrics import TASKS, ClockMetrics, MetricsByTask, NumberMetrics, metrics_for
+from smmd_lightning.metrics import TASKS, ClockMetrics, MetricsByTask, NumberMetrics, metric_facts, metrics_for
 from smmd_lightning.types import NumericExample
 
 
@@ -122,13 +122,21 @@ def test_rows_for_the_prediction_file_are_plain():
     assert metrics.compute() == {}  # a row is not an update
 
 
-def test_an_unknown_task_is_named():
-    with pytest.raises(
-        ValueError, match=r"Example 'poem-1': meta\['task'\] must be one of clock, chart, math, got 'poem'"
-    ):
-        MetricsByTask().update(["1"], [example("poem", "1")])
-    with pytest.raises(ValueError, match="no metrics for the task 'poem'; known are clock, chart, math"):
-        metrics_for("poem")
+def test_a_task_that_nobody_declared_is_judged_as_numbers():
+    metrics = MetricsByTask()
+    metrics.update(["1", "2"], [example("poem", "1"), NumericExample("a", "", "3")])
+    values = metrics.compute()
+    assert (values["exact_match"], values["samples"], values["mean_absolute_error"]) == (0.5, 2, 0.5)
+    assert [metrics.row("1", row)["task"] for row in (example("poem", "1"), NumericExample("a", "", "3"))] == [
+        "poem",
+        "number",
+    ]
+    assert type(metrics_for("poem")) is NumberMetrics
+
+
+def test_an_example_of_another_task_than_the_given_metrics_is_named():
+    with pytest.raises(ValueError, match=r"Example 'poem-1': meta\['task'\] must be one of clock, got 'poem'"):
+        MetricsByTask({"clock": ClockMetrics()}).update(["1"], [example("poem", "1")])
 
 
 def test_own_metrics_can_be_given_for_a_task():
@@ -140,9 +148,10 @@ def test_own_metrics_can_be_given_for_a_task():
 @pytest.mark.parametrize("task", sorted(TASKS))
 def test_the_headline_is_one_of_the_metrics(task):
     metrics = metrics_for(task)
-    metrics.update(["1:00"], [example(task, "1:00")])
+    facts = {"value": "1", "tick": "1", "scale": [0, 10], "unit": "bar"}
+    metrics.update(["1:00"], [example(task, "1:00", **facts)])
     assert metrics.headline in metrics.compute()
-    assert metrics.higher_is_better
+    assert metric_facts(metrics.headline).direction == "max"
 
 
 def test_states_follow_the_module_and_stay_out_of_checkpoints():

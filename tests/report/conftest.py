@@ -40,7 +40,7 @@ def row(task, number, prompt, truth, raw, meta):
         "raw": raw,
         "parsed": score.parsed,
         "error": score.error,
-        "error_unit": metrics_for(task).error_unit,
+        "error_unit": metrics_for(task).unit,
         "correct": score.correct,
         "meta": example.meta,
     }
