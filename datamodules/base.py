@@ -6,6 +6,7 @@ and prompts for generation; `test` and `predict` give prompts only.
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -110,6 +111,7 @@ class NumericDataModule(LightningDataModule, ABC):
         self._named: set[str] = set()
         self._train_loader: NumericLoader | None = None
         self._position: dict[str, Any] = {}
+        self._asking: dict[str, Any] | None = None
 
     @abstractmethod
     def source(self, split: Split) -> Source:
@@ -173,6 +175,31 @@ class NumericDataModule(LightningDataModule, ABC):
                 pack=self.pack,
             )
         return self._collator
+
+    def asking(self) -> dict[str, Any]:
+        """Tells, as plain data, how questions are put to the model; a checkpoint keeps it for exported folders.
+
+        Returns:
+            `prompts` (a question of each task), `stop_ids` (tokens that end an answer), and the settings of the same
+            names.
+        """
+        if self._asking is None:
+            prompts: dict[str, str] = {}
+            with isolate_rng(include_cuda=False):
+                split: Split = "test" if "train" not in self._sources and "test" in self._sources else "train"
+                for index in range(min(self.size(split), LOOKED_AT)):
+                    with contextlib.suppress(BadSample):
+                        example = self.example(split, SampleKey(0, index))
+                        prompts.setdefault(str(example.meta.get("task", "question")), example.prompt)
+            self._asking = {
+                "prompts": prompts,
+                "stop_ids": self.collator.stop_ids,
+                "image_options": self.image_options,
+                "system_prompt": self.system_prompt,
+                "template_options": self.template_options,
+                "fallback_template": self.fallback_template,
+            }
+        return self._asking
 
     def example(self, split: Split, key: SampleKey) -> NumericExample:
         """Reads or draws one sample again, its pictures included; `Batch.keys` tells the keys."""

@@ -91,6 +91,7 @@ class SMMDModule(LightningModule):
         self._eval_sums = LossSums()
         self._without_numbers = 0
         self._optimizer_before: Any = None
+        self.asking: dict[str, Any] | None = None  # how training put its questions, for exported folders
         keep_settings(self, numeric_loss)
 
     # -- set-up ---------------------------------------------------------------------------------------------------
@@ -255,6 +256,8 @@ class SMMDModule(LightningModule):
             checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["steps_without_numbers"] = self._without_numbers
         settle_counters(self.trainer, checkpoint)
+        ask = getattr(self.trainer.datamodule, "asking", None)  # type: ignore[attr-defined]
+        checkpoint["asking"] = self.asking if ask is None else ask()
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
         """Loads weights; names that are missing must all be frozen ones, where checkpoints hold the trained only.
@@ -286,6 +289,7 @@ class SMMDModule(LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
         self._without_numbers = checkpoint.get("steps_without_numbers", 0)
+        self.asking = checkpoint.get("asking")
         settings = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
         if self._trainer is not None and self.trainer.state.fn == TrainerFn.FITTING:
             self._optimizer_before = settings.get("optimizer")

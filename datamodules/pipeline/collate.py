@@ -119,8 +119,12 @@ class Collator:
         if labels is not None and self.pack:
             inputs, labels = pack_rows(inputs, labels)
         bare = [replace(example, images=()) for example in examples]
-        stop_ids = sorted({self.tokenizer.convert_tokens_to_ids(end) for end in self._ends.values()} | self._eos_ids())
-        return Batch(inputs=inputs, labels=labels, examples=bare, counted=counted, stop_ids=stop_ids)
+        return Batch(inputs=inputs, labels=labels, examples=bare, counted=counted, stop_ids=self.stop_ids)
+
+    @property
+    def stop_ids(self) -> list[int]:
+        """Ids of the tokens that end an answer: the tokenizer's own, and those of the templates rendered so far."""
+        return sorted({self.tokenizer.convert_tokens_to_ids(end) for end in self._ends.values()} | self._eos_ids())
 
     def _texts(self, example: NumericExample) -> tuple[str, str]:
         """Returns the text before the answer, and the text up to and including the end token."""

@@ -19,8 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
+from smmd_lightning.backbones.generation import greedy_config
+from smmd_lightning.backbones.merging import merge_adapter
+from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.checkpoints.atomic import new_folder, temporary_folder, write_file, write_text
 from smmd_lightning.checkpoints.sharded import META
+from smmd_lightning.commands.model_card import model_card
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone
@@ -54,7 +58,10 @@ def load(checkpoint: str | Path) -> SMMDModule:
 
 
 def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dtype: DTypeName | None = None) -> Path:
-    """Writes a Hugging Face folder: weights, configuration, generation settings, processor and chat template.
+    """Writes a Hugging Face folder that answers as the trained model did, with a card that says how to ask it.
+
+    It holds weights, configuration, generation settings (greedy, with the run's end tokens and `max_new_tokens`), and
+    the processor with its chat template and the run's `image_options`.
 
     Args:
         checkpoint: A checkpoint's file or folder.
@@ -81,16 +88,49 @@ def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dt
             "hold; leave --adapter out to write the whole model."
         )
     if backbone.adapter is not None and not adapter:
-        merged: Any = backbone.model
-        backbone.model = merged.merge_and_unload()
+        backbone.model = merge_adapter(backbone.model)
     _forget_gguf(backbone.causal)
     if dtype is not None:
         _cast(backbone, getattr(torch, dtype))
     settings = {key: value for key, value in dict(module.hparams).items() if not key.startswith("_")}
+    asking = module.asking or {}
+    generation = greedy_config(backbone.causal.generation_config, module.max_new_tokens)
+    generation.eos_token_id = _ends(generation.eos_token_id, asking.get("stop_ids", []))
+    backbone.causal.generation_config = generation
+    processor = load_processor(
+        backbone.path,
+        revision=backbone.revision,
+        trust_remote_code=backbone.trust_remote_code,
+        options=asking.get("image_options"),
+    )
+    tokenizer = getattr(processor, "tokenizer", processor)
+    card = model_card(
+        path=backbone.path,
+        sees=hasattr(processor, "image_processor"),
+        bos=tokenizer.bos_token,
+        has_template=getattr(processor, "chat_template", None) is not None,
+        adapter=adapter,
+        asking=asking,
+        settings=settings,
+        run=Path(checkpoint).parent.parent,
+    )
     with new_folder(folder) as draft:
         backbone.save_pretrained(draft)
-        write_text(draft / "smmd_lightning.json", json.dumps(settings, indent=2, default=str) + "\n")
+        processor.save_pretrained(draft)
+        generation.save_pretrained(draft)
+        write_text(draft / "README.md", card)  # peft writes one too
+        write_text(
+            draft / "smmd_lightning.json",
+            json.dumps({**settings, "asking": asking}, indent=2, default=str) + "\n",
+        )
     return folder
+
+
+def _ends(own: int | list[int] | None, others: list[int]) -> int | list[int] | None:
+    """The ids that end an answer: the model's own, then those with which training ended answers."""
+    ids = [] if own is None else list(own) if isinstance(own, (list, tuple)) else [own]
+    ids += [other for other in others if other not in ids]
+    return None if not ids else ids[0] if len(ids) == 1 else ids
 
 
 def _forget_gguf(causal: Any) -> None:

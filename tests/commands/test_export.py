@@ -12,10 +12,10 @@ from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackb
 from smmd_lightning.commands.export import export, export_command, load
 
 
-def clocks(backbone):
+def clocks(backbone, **settings):
     """Drawn clocks; for language models, which could not see them, the questions alone."""
     drawn = DrawnClocks(train_size=4, val_size=1, test_size=2, style="plain", image_size=64)
-    data = ClockDataModule(backbone.path, drawn, batch_size=2, generation_limit=0)
+    data = ClockDataModule(backbone.path, drawn, batch_size=2, generation_limit=0, **settings)
     if isinstance(backbone, LanguageBackbone):
         make = data.source
 
@@ -29,11 +29,11 @@ def clocks(backbone):
     return data
 
 
-def trained(tmp_path, backbone, **settings):
+def trained(tmp_path, backbone, image_options=None, **settings):
     """A checkpoint of a module that has made two optimizer steps on clocks."""
     torch.manual_seed(0)
     made = SMMDModule(backbone, SMMDLoss(), 0.5, functools.partial(torch.optim.AdamW, lr=1e-2), **settings)
-    data = clocks(backbone)
+    data = clocks(backbone, image_options=image_options)
     engine = Trainer(
         accelerator="cpu",
         max_epochs=1,
@@ -69,6 +69,12 @@ CASES = {
     "qwen2-vl": lambda: VisionLanguageBackbone("tiny:qwen2-vl", freeze_vision=True),
     "llama_lora": lambda: LanguageBackbone("tiny:llama", adapter=LoRA(rank=2)),
     "qwen2": lambda: LanguageBackbone("tiny:qwen2", gradient_checkpointing=True),
+    "qwen2_lora_tied_head": lambda: LanguageBackbone(
+        "tiny:qwen2", adapter=LoRA(4, target_modules=["lm_head", "v_proj"])
+    ),
+    "qwen2-vl_lora_tied_head": lambda: VisionLanguageBackbone(
+        "tiny:qwen2-vl", adapter=LoRA(4, target_modules=["lm_head", "qkv", "v_proj"], vision=True)
+    ),
 }
 
 
@@ -86,9 +92,11 @@ def test_exported_folders_load_in_transformers_with_equal_logits(case, tmp_path)
     with torch.no_grad():
         torch.testing.assert_close(model.eval()(**batch.inputs).logits, logits, rtol=1e-4, atol=1e-4)
     if case.startswith("qwen2"):
-        assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+        tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
+        assert tied == ("tied_head" not in case), "a head with an update of its own, or none"
     own = backbone.causal.generation_config
     assert model.generation_config.eos_token_id == own.eos_token_id
+    assert model.generation_config.max_new_tokens == 32
     loader = AutoTokenizer if isinstance(backbone, LanguageBackbone) else AutoProcessor
     messages = [{"role": "user", "content": "hello"}]
     if not isinstance(backbone, LanguageBackbone):
@@ -132,6 +140,56 @@ def test_a_plain_pipeline_answers_as_the_backbone_does(case, tmp_path):
         found.append(pipe(chat, max_new_tokens=8, return_full_text=False, **options)[0]["generated_text"])
     assert found == expected
     assert not sees or len(set(found)) == len(found) == 2, "a pipeline that saw no picture could pass"
+
+
+def run_card(folder, monkeypatch, picture, capsys):
+    """Runs the code on a folder's card beside a picture; returns what it prints."""
+    picture.save(folder / "picture.png")
+    code = (folder / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(folder)
+    capsys.readouterr()
+    exec(compile(code, "README.md", "exec"), {})
+    return capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("adapter", [False, True], ids=["merged", "adapter"])
+def test_the_code_on_the_card_answers_as_the_model_did_in_its_run(adapter, tmp_path, monkeypatch, capsys):
+    """With the run's question, its image options, its end tokens and its limit of new tokens."""
+    options = {"image_mean": [0.9, 0.9, 0.9], "image_std": [0.1, 0.1, 0.1]}
+    checkpoint, _, _ = trained(
+        tmp_path, CASES["llava_lora"](), image_options=options, max_new_tokens=6, save_trained_only=True
+    )
+    randomise(checkpoint)
+    made = load(checkpoint)
+    assert made.asking["image_options"] == options
+    data = clocks(made.backbone, image_options=options)
+    batch = next(iter(data.test_dataloader()))
+    ids = made.backbone.generate(batch.inputs, max_new_tokens=6, eos_token_id=batch.stop_ids)
+    expected = made.tokenizer.batch_decode(ids, skip_special_tokens=True)
+    other = next(iter(clocks(made.backbone).test_dataloader())).inputs
+    assert not torch.equal(other["pixel_values"], batch.inputs["pixel_values"])
+    folder = export(checkpoint, tmp_path / "out", adapter=adapter)
+    examples = [data.example("test", key) for key in batch.keys]
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert examples[0].prompt in card
+    for part in ('"image_mean": [0.9, 0.9, 0.9]', "`SMMDLoss`", "transformers", "0.5 ×"):
+        assert part in card
+    found = [run_card(folder, monkeypatch, example.images[0], capsys) for example in examples]
+    assert found == [text.strip() for text in expected]
+    assert len(set(found)) == 2, "a call that saw no picture could pass"
+
+
+def test_the_card_shows_data_and_metrics_of_the_run_and_no_path_of_the_machine(tmp_path):
+    run = tmp_path / "run"
+    (run / "checkpoints").mkdir(parents=True)
+    checkpoint, _, _ = trained(run / "checkpoints", CASES["llama_lora"]())
+    (run / "metrics.json").write_text('{"test/exact_match": 0.51234, "test/samples": 100}', encoding="utf-8")
+    (run / "config.yaml").write_text(f"data: {{class_path: datamodules.X, init_args: {{train: {run}/a.csv}}}}\n")
+    card = (export(checkpoint, tmp_path / "out") / "README.md").read_text(encoding="utf-8")
+    assert "| test/exact_match | 0.5123 |" in card
+    assert "class_path: datamodules.X" in card
+    assert "train: a.csv" in card
+    assert str(tmp_path) not in card
 
 
 def test_an_adapter_goes_onto_the_model_it_was_trained_on(tmp_path):
