@@ -7,7 +7,6 @@ on instead of starting them twice.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -23,15 +22,16 @@ from types import FrameType
 from typing import IO, Any
 
 import yaml
+from filelock import lock_descriptor
 
-from smmd_lightning.checkpoints.atomic import write_text
+from smmd_lightning.checkpoints.atomic import open_to_append, write_text
 from smmd_lightning.compare.collecting import read_result
 from smmd_lightning.compare.grid import Grid
 from smmd_lightning.compare.one_run import ORDER, SETTINGS
 from smmd_lightning.compare.planning import PlannedRun
 from smmd_lightning.compare.starting import Process, preload, start_fork, start_program
 
-LOG, LOCK = "log.txt", ".lock"
+LOG, LOCK = "log.txt", ".comparison.lock"  # the run itself holds another one in its folder
 POLL_SECONDS = 0.2
 PATIENCE_SECONDS = 60
 """How long a run may take to write its checkpoint when the comparison is stopped."""
@@ -160,15 +160,11 @@ class Runner:
         return busy
 
     def _lock(self, run: PlannedRun) -> IO[bytes] | None:
-        folder = self.out / run.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK).open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            return None
-        return file
+        file = open_to_append(self.out / run.folder / LOCK)
+        if lock_descriptor(file.fileno(), blocking=False):
+            return file
+        file.close()
+        return None
 
     def _launch(self, run: PlannedRun, place: int, lock: IO[bytes]) -> Process:
         folder = self.out / run.folder

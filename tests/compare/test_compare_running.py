@@ -14,7 +14,7 @@ import pytest
 from smmd_lightning.commands.compare import main
 from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.comparison import Comparison
-from smmd_lightning.compare.running import Slots
+from smmd_lightning.compare.running import LOCK, Slots
 
 ROOT = Path(__file__).parent.parent.parent
 ONE_TASK = {"sums": {"config": "task.yaml", "metrics": ["exact_match", "mean_absolute_error"]}}
@@ -125,7 +125,7 @@ def test_sigterm_is_handed_on_to_the_runs(write_grid, tmp_path):
     process.terminate()
     assert process.wait(timeout=15) == 128 + signal.SIGTERM
     run = Comparison(file, out).plan.final({("sums", "ce"): None})[0]
-    lock = (out / run.folder / ".lock").open("ab")
+    lock = (out / run.folder / LOCK).open("ab")
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # nobody holds it any more
 
 
