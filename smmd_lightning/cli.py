@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from lightning.pytorch import LightningDataModule, Trainer
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ProgressBar
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI, instantiate_class
@@ -37,9 +36,10 @@ from smmd_lightning.callbacks import (
     Throughput,
 )
 from smmd_lightning.callbacks.checks import check_seed, check_trainer
+from smmd_lightning.callbacks.csv_log import keep_csv_logs
 from smmd_lightning.callbacks.progress import progress
 from smmd_lightning.checkpoints.files import AtomicCheckpointIO, newest_complete
-from smmd_lightning.checkpoints.sharded import META
+from smmd_lightning.checkpoints.sharded import META, read_file
 from smmd_lightning.module import SMMDModule
 
 
@@ -134,7 +134,10 @@ class SMMDCLI(LightningCLI):
         if settings.get("logger") is not False:  # the monitor refuses to be without one
             ours.append(LearningRateMonitor("step"))
         kwargs["callbacks"] = [*callbacks, *ours]
-        return super().instantiate_trainer(**kwargs)
+        trainer = super().instantiate_trainer(**kwargs)
+        if self.config.get("subcommand") == "fit" and self._get(self.config_init, "ckpt_path") is not None:
+            keep_csv_logs(trainer)  # here, since the trainer opens its loggers before anything else
+        return trainer
 
     def _parse_ckpt_path(self) -> None:
         """Does nothing: settings of a checkpoint come first on the command line instead, see `with_checkpoint`."""
@@ -164,7 +167,7 @@ def with_checkpoint(args: Sequence[str]) -> list[str]:
     file = None if path is None else Path(path) / META if Path(path).is_dir() else Path(path)
     if file is None or not file.is_file():
         return args
-    settings = torch.load(file, map_location="cpu", weights_only=True, mmap=True).get("hyper_parameters", {})
+    settings = read_file(file).get("hyper_parameters", {})
     settings = {name: value for name, value in settings.items() if not name.startswith("_")}
     return [args[0], f"--model={json.dumps(settings)}", *args[1:]] if settings else args
 

@@ -1,5 +1,6 @@
 """Every experiment file, and the command line's own rules, through the real command line in this process."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -79,6 +80,86 @@ def test_runs_without_a_logger_and_until_the_clock_ends_them(tmp_path):
     cli = run_small(tmp_path / "run", *without, *clock)
     assert cli.trainer.global_step > 0
     assert (tmp_path / "run" / "checkpoints" / "last.ckpt").exists()
+
+
+LOGGERS = {
+    "csv": ["--trainer.logger=CSVLogger", "--trainer.logger.save_dir={elsewhere}"],
+    "csv without a folder": ["--trainer.logger=CSVLogger", "--trainer.logger.save_dir={run}"],
+    "wandb": ["--trainer.logger=WandbLogger", "--trainer.logger.save_dir={elsewhere}", "--trainer.logger.offline=true"],
+    "none": ["--trainer.logger=false"],
+}
+
+
+@pytest.mark.parametrize("name", LOGGERS)
+def test_a_run_stays_in_its_folder_with_any_logger(tmp_path, name, monkeypatch):
+    if name == "wandb":
+        pytest.importorskip("wandb")
+        monkeypatch.setenv("WANDB_SILENT", "true")
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    logger = [part.format(run=run, elsewhere=elsewhere) for part in LOGGERS[name]]
+    run_small(run, *logger, "--resume=auto")
+    assert {path.name for path in (run / "checkpoints").iterdir()} >= {"last.ckpt"}
+    assert (run / "config.yaml").exists()
+    assert not list(elsewhere.rglob("*.ckpt"))
+    with pytest.raises(RuntimeError, match="already holds a run"):
+        run_small(run, *logger)
+    again = run_small(run, *logger, "--resume=auto", "--trainer.max_steps=3")
+    assert again.trainer.global_step == 3
+    assert again.trainer.ckpt_path == str(run / "checkpoints" / "last.ckpt")
+
+
+def test_a_csv_log_is_kept_and_gone_on_with(tmp_path):
+    log = ["--trainer.logger=CSVLogger", "--trainer.logger.name=", "--trainer.logger.version="]
+    steps = {}
+    for name, parts in {"alone": [4], "stopped": [2, 4]}.items():
+        run = tmp_path / name
+        for until in parts:
+            where = [
+                f"--trainer.logger.save_dir={run}",
+                f"--trainer.max_steps={until}",
+                "--trainer.log_every_n_steps=1",
+            ]
+            constant = "--model.lr_scheduler.init_args.decay=constant"
+            run_small(run, *log, *where, constant, "--resume=auto")
+            if until == 2:  # what a run had logged after its checkpoint, when it was killed
+                file = run / "metrics.csv"
+                columns = file.read_text().splitlines()[0].split(",")
+                file.write_text(file.read_text() + ",".join("2" if c == "step" else "9" for c in columns) + "\n9,9")
+        rows = list(csv.DictReader((run / "metrics.csv").open()))
+        keep = ("step", "train/loss", "val/loss", "lr-AdamW")
+        steps[name] = [{key: row.get(key) for key in keep} for row in rows]
+    assert {row["step"] for row in steps["alone"]} == {"0", "1", "2", "3"}
+    assert steps["stopped"] == steps["alone"]
+
+
+def test_a_kept_config_starts_a_new_run_and_a_refused_one_leaves_it(tmp_path):
+    run = tmp_path / "run"
+    run_small(run)
+    first = (run / "config.yaml").read_bytes()
+    last = str(run / "checkpoints" / "last.ckpt")
+    with pytest.raises(RuntimeError, match="does not fit the model"):
+        run_small(
+            run,
+            "--ckpt_path",
+            last,
+            "--model.backbone.init_args.path=tiny:llava",
+        )
+    assert (run / "config.yaml").read_bytes() == first
+    run_small(run, "--ckpt_path", last, "--trainer.max_steps=3")
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    assert config["ckpt_path"] is None
+    assert config["trainer"]["max_steps"] == 3
+    again = main(["fit", "--config", str(run / "config.yaml"), "--run_dir", str(tmp_path / "other")])
+    assert again.trainer.ckpt_path is None
+    assert again.trainer.global_step == 3
+
+
+def test_a_moved_run_remembers_what_is_best(tmp_path):
+    run_small(tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    cli = run_small(tmp_path / "moved", "--resume=auto", "--trainer.max_steps=3")
+    assert cli.trainer.checkpoint_callback.best_model_path == str(tmp_path / "moved" / "checkpoints" / "best.ckpt")
+    assert cli.trainer.checkpoint_callback.best_model_score is not None
 
 
 def curve(run, name):

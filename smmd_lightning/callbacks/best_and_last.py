@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
@@ -21,6 +23,9 @@ from smmd_lightning.checkpoints.resume import validation_is_due
 from smmd_lightning.metrics import metric_facts
 
 log = logging.getLogger(__name__)
+
+PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
+"""Of a checkpoint callback's state, what names files."""
 
 
 class BestAndLast(ModelCheckpoint):
@@ -66,6 +71,29 @@ class BestAndLast(ModelCheckpoint):
         self.last_every_n_steps = every_n_train_steps
         self.last_every = train_time_interval
 
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Settles the folder: the run's own, whatever the logger's is."""
+        if self.dirpath is None:
+            self.dirpath = str(Path(trainer.default_root_dir) / "checkpoints")
+        super().setup(trainer, pl_module, stage)
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what is best; in a folder that has been moved, the same files by their new paths."""
+        here = Path(str(self.dirpath))
+        best = [str(here / Path(path).name) for path in state_dict.get("best_k_models", {})]
+        if best and all(Path(path).exists() for path in best):
+            moved = {name: str(here / Path(state_dict[name]).name) for name in PATHS if state_dict.get(name)}
+            scores = dict(zip(best, state_dict["best_k_models"].values(), strict=True))
+            state_dict = {**state_dict, **moved, "dirpath": self.dirpath, "best_k_models": scores}
+        super().load_state_dict(state_dict)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Notes that the last checkpoint is written, where the run goes on from it: a finished run stays as it is."""
+        super().on_train_start(trainer, pl_module)
+        last = Path(str(self.dirpath)) / f"{self.CHECKPOINT_NAME_LAST}{self.FILE_EXTENSION}"
+        if trainer.ckpt_path is not None and Path(trainer.ckpt_path).absolute() == last.absolute():
+            self._last_global_step_saved = trainer.global_step
+
     def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
         """Returns whether a value belongs to the best; NaN and infinity never do, nor what has such a loss.
 
@@ -77,6 +105,16 @@ class BestAndLast(ModelCheckpoint):
                 log.warning("%s is %s at step %d: no best checkpoint", name, float(value), trainer.global_step)
                 return False
         return super().check_monitor_top_k(trainer, current)
+
+    def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
+        """Flushes the logs first: what is logged of the steps that the checkpoint holds must not be lost with it."""
+        if trainer.is_global_zero:
+            for logger in trainer.loggers:
+                if isinstance(logger, CSVLogger):
+                    logger.save()
+                elif isinstance(logger, TensorBoardLogger):
+                    logger.experiment.flush()
+        super()._save_checkpoint(trainer, filepath)
 
     def save_last_now(self, trainer: Trainer) -> None:
         """Writes `last.ckpt`, on all processes together."""

@@ -67,7 +67,8 @@ class Throughput(Callback):
             if loader is not None:
                 self.latest["speed/loader_wait"] = self._waited / self._elapsed
             if trainer.logger is not None:
-                trainer.logger.log_metrics(self.latest, step=trainer.global_step)
+                # Loggers count steps from 0, as Lightning does for what a training step logs.
+                trainer.logger.log_metrics(self.latest, step=trainer.global_step - 1)
             self._forget()
 
 

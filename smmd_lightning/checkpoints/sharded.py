@@ -176,8 +176,20 @@ def saved_names(path: Path) -> set[str]:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Opens a checkpoint's file, its tensors mapped rather than read."""
-    checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    """Opens a checkpoint's file without running code from it; its tensors are mapped rather than read.
+
+    Raises:
+        ValueError: It is damaged, no checkpoint, or holds code; names it and says why.
+        OSError: It is not there or may not be read.
+    """
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    except (FileNotFoundError, PermissionError):
+        raise
+    except Exception as error:  # broken pickles raise nearly anything; those that hold code an UnpicklingError
+        raise ValueError(f"{path} cannot be read: {type(error).__name__}: {error}") from error
+    if not isinstance(checkpoint, dict):
+        raise ValueError(f"{path} is no checkpoint: it holds a {type(checkpoint).__name__}.")
     return checkpoint
 
 

@@ -127,6 +127,12 @@ def trial(folder, alone, points, dice):
         assert code == -signal.SIGKILL, (done, (folder / "log.txt").read_text()[-3000:])
         if dice.random() < 0.25:
             done.append(damage(folder / "run", dice))
+            last = folder / "run" / "checkpoints" / "last.ckpt"
+            if last.exists() and not last.with_name("best.ckpt").exists():  # no other: refused, until a person decides
+                code, _ = attempt(folder, command, None)
+                assert code == 1, (done, (folder / "log.txt").read_text()[-3000:])
+                assert "No checkpoint in" in (folder / "log.txt").read_text()
+                last.unlink()
     code, _ = attempt(folder, command, None)
     assert code == 0, (done, (folder / "log.txt").read_text()[-3000:])
     assert_same_end(folder, alone, 1)

@@ -64,14 +64,15 @@ def hostile_checkpoint(folder):
 )
 def test_a_checkpoint_that_holds_code_is_refused_and_the_code_does_not_run(use, tmp_path):
     path = hostile_checkpoint(tmp_path)
-    with pytest.raises((pickle.UnpicklingError, RuntimeError), match=r"(?i)weights.only"):
+    with pytest.raises((pickle.UnpicklingError, ValueError), match=r"(?i)weights.only"):
         use(path)
     assert not (tmp_path / "sprung").exists()
 
 
 def test_the_search_for_a_checkpoint_to_go_on_from_runs_no_code(tmp_path):
     hostile_checkpoint(tmp_path)
-    assert newest_complete(tmp_path) is None
+    with pytest.raises(RuntimeError, match=r"No checkpoint in .* can be read"):
+        newest_complete(tmp_path)
     assert not (tmp_path / "sprung").exists()
 
 
