@@ -15,20 +15,29 @@ One real example::
 
 from smmd_lightning.answers.characters import plain_text, same_text
 from smmd_lightning.answers.marks import AnswerRule, answer_text
+from smmd_lightning.answers.options import option_letter
 from smmd_lightning.answers.quantities import Quantity, answer_quantity, find_numbers, parse_number, parse_quantity
+from smmd_lightning.answers.separators import Decimals
+from smmd_lightning.answers.thoughts import without_thoughts
 from smmd_lightning.answers.times import TimeOfDay, find_times, parse_time
+from smmd_lightning.answers.words import number_in_words, roman_number
 
 __all__ = [
     "AnswerRule",
+    "Decimals",
     "Quantity",
     "TimeOfDay",
     "answer_quantity",
     "answer_text",
     "find_numbers",
     "find_times",
+    "number_in_words",
+    "option_letter",
     "parse_number",
     "parse_quantity",
     "parse_time",
     "plain_text",
+    "roman_number",
     "same_text",
+    "without_thoughts",
 ]

@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, Protocol, TypeVar
 
+from smmd_lightning.answers.thoughts import without_thoughts
+
 AnswerRule = Literal["marked", "last", "first"]
 """Which of several candidates counts: after the last answer mark (else the last), the last, the first."""
 
@@ -25,6 +27,7 @@ _MARK = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _TEXT = re.compile(r"\S.*")
+_LABEL = re.compile(r"[\s*_$\"']{0,8}\(?\d{1,2}\)[\s*_]{1,4}(?=\S)", re.ASCII)
 _SENTENCE_END = re.compile(r"[.!?](?=[\s*_\"')]|\Z)|</answer>", re.IGNORECASE)
 
 
@@ -63,6 +66,7 @@ def marked_spans(text: str) -> list[tuple[int, int]]:
 
 def answer_text(text: str) -> str:
     """Returns what stands after the last answer mark, up to the end of its sentence; without a mark all."""
+    text = without_thoughts(text)
     spans = marked_spans(text)
     start, end = spans[-1] if spans else (0, len(text))
     return text[start:end].strip(' \t\r\n*_$"')
@@ -75,7 +79,8 @@ def choose(found: Sequence[F], text: str, rule: AnswerRule) -> F | None:
         found: Candidates, in the order of their position in `text`.
         text: The text they were found in.
         rule: "marked", "last" or "first". After a mark the first candidate counts, or the one after the last
-            "=" of its sentence ("the answer is 5 * 3 = 15").
+            "=" of its sentence ("the answer is 5 * 3 = 15"). The number of an option ("the answer is (3) 17") counts
+            only where no other candidate follows it.
 
     Raises:
         ValueError: There is no such rule.
@@ -94,6 +99,8 @@ def choose(found: Sequence[F], text: str, rule: AnswerRule) -> F | None:
                 position -= 1
             inside = [candidate for candidate in found[position:upper] if candidate.start < end]
             if inside:
+                label = _LABEL.match(text, start, end)
+                inside = [found for found in inside if label is None or found.start >= label.end()] or inside
                 equals = text.rfind("=", start, end)
                 return next((candidate for candidate in inside if candidate.start > equals), inside[0])
     return found[-1]

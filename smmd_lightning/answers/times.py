@@ -60,15 +60,19 @@ _FORMS = {
     "spoken": r"""(?<![\d.:])(?P<spoken_h>\d{1,2})\s?(?:hours?|hrs?|h)\b[\s,]{0,2}(?:and\s)?
         (?P<spoken_m>\d{1,2})\s?(?:minutes?|mins?|m)\b
         (?:[\s,]{0,2}(?:and\s)?(?P<spoken_s>\d{1,2})\s?(?:seconds?|secs?|s)\b)?""",
-    # 3:05, 03:05:30 PM, 3h05, 3.05 pm
+    # 2021-05-12T03:05:30+02:00; the zone is no time of its own
+    "iso": r"""(?<=\d\d-\d\d[T\s])(?P<iso_h>\d{2}):(?P<iso_m>\d{2})(?::(?P<iso_s>\d{2})(?:[.,]\d{1,9})?)?
+        (?:\s?(?:Z\b|[-+]\d{2}(?::?\d{2})?))?(?![\d:]|\.\d)""",
+    # 3:05, 03:05:30 PM, 3h05, 3 h 05, 3.05 pm, 03:05+02:00
     "digital": r"""(?<![\d.:])(?P<digital_h>\d{1,2})(?:(?::|\s:\s)(?P<digital_m>\d{1,2})
-        (?:(?::|\s:\s)(?P<digital_s>\d{1,2})(?:\.\d{1,6})?)?|[.h](?P<digital_n>\d{2}))(?![\d:]|\.\d)(?:"""
+        (?:(?::|\s:\s)(?P<digital_s>\d{1,2})(?:\.\d{1,6})?)?(?:\+\d{2}:\d{2})?
+        |(?:\.|\s?h\s?)(?P<digital_n>\d{2}))(?![\d:]|\.\d)(?:"""
     + _HALF_DAY.format("digital")
     + ")?",
-    # five past three, 25 minutes to 8, half past noon; not the dial's numbers "from 1 to 12"
-    "past": rf"""(?<!from\s)\b(?P<past_m>\d{{1,2}}|half|quarter|{_SMALL_WORD})(?:\sminutes?)?
-        \s(?P<past_way>past|after|to|before|till|of)
-        \s(?P<past_h>\d{{1,2}}(?!:)|{_HOUR_WORD}|noon|midday|midnight)\b(?:\s?o\s?'?\s?clock\b)?(?:"""
+    # five past three, 25 min to 8, half-past noon; not the dial's numbers "from 1 to 12"
+    "past": rf"""(?<!from\s)\b(?P<past_m>\d{{1,2}}|half|quarter|{_SMALL_WORD})(?:[-\s](?:minutes?|mins?))?\.?
+        [-\s](?P<past_way>past|after|to|before|till|of)
+        [-\s](?P<past_h>\d{{1,2}}(?!:)|{_HOUR_WORD}|noon|midday|midnight)\b(?:\s?o\s?'?\s?clock\b)?(?:"""
     + _HALF_DAY.format("past")
     + ")?",
     # 3 o'clock, three o'clock, 3 PM

@@ -3,6 +3,7 @@
 import itertools
 import time
 from decimal import Decimal
+from string import ascii_uppercase
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +13,14 @@ from smmd_lightning.answers import (
     answer_text,
     find_numbers,
     find_times,
+    number_in_words,
+    option_letter,
     parse_number,
     parse_quantity,
     parse_time,
+    roman_number,
     same_text,
+    without_thoughts,
 )
 
 PIECES = [
@@ -80,6 +85,22 @@ PIECES += [
     "\0",
     "_",
 ]
+PIECES += [
+    "<think>",
+    "</think>",
+    "minus ",
+    "negative ",
+    "³",
+    "⁻",
+    "**",
+    "two ",
+    "hundred ",
+    "point ",
+    "XI",
+    "(C) ",
+    "٫",
+]
+PIECES += ["T03:05", "+02:00", " 000", "\\frac12", "h ", "C) "]
 
 
 def everything(text):
@@ -97,7 +118,13 @@ def everything(text):
     quantity = parse_quantity(text)
     assert quantity is None or len(numbers) == 1
     assert same_text(text, text)
-    assert answer_text(text) in text
+    assert len(without_thoughts(text)) == len(text)
+    assert answer_text(text) in without_thoughts(text)
+    assert answer_text("") == ""
+    words, roman, letter = number_in_words(text), roman_number(text), option_letter(text)
+    assert words is None or words.is_finite()
+    assert roman is None or 0 < roman < 6000
+    assert letter is None or letter in ascii_uppercase
 
 
 @settings(max_examples=300, deadline=None)
@@ -144,6 +171,20 @@ LONG += [
     "1e",
     "{",
     "a.",
+    "<think>",
+    "</think>",
+    "<think></think>",
+    "minus ",
+    "^",
+    "2^",
+    "1 000 ",
+    "10 000",
+    "two hundred ",
+    "minus two point ",
+    "MMXIV",
+    "-- T",
+    "1*10-",
+    "3 h ",
 ]
 
 
@@ -152,6 +193,7 @@ def test_long_texts_take_linear_time(piece):
     text = piece * (200_000 // len(piece))
     began = time.process_time()
     parse_number(text), parse_time(text), parse_quantity(text), answer_text(text), same_text(text, text)
+    number_in_words(text), roman_number(text), option_letter(text)
     assert time.process_time() - began < 6  # about 1 s; a quadratic pattern would take minutes
 
 

@@ -57,6 +57,17 @@ from smmd_lightning.answers import TimeOfDay, find_times, parse_time
         ("Hour: 3, Minute: 5", (3, 5)),
         ("3 hours and 5 minutes", (3, 5)),
         ("3 h 5 min 30 s", (3, 5, 30)),
+        ("3 h 05", (3, 5)),
+        ("half-past three", (3, 30)),
+        ("quarter-past four", (4, 15)),
+        ("five-past-three", (3, 5)),
+        ("15 min past 3", (3, 15)),
+        ("15 min. past 3", (3, 15)),
+        ("2021-05-12T03:05:30+02:00", (3, 5, 30)),
+        ("2021-05-12T03:05-05:00", (3, 5)),
+        ("2021-05-12 03:05:30.25-0500", (3, 5, 30)),
+        ("03:05:30+02:00", (3, 5, 30)),
+        ("<think>4:10? No.</think>3:05", (3, 5)),
     ],
 )
 def test_one_time_is_read_as_a_person_would(text, time):
@@ -90,6 +101,7 @@ def test_what_cannot_be_a_time_gives_none(text):
     [
         ("It might be 3:05. No, 4:10.", "04:10", "04:10", "03:05"),
         ("The answer is 3:05. At 4:10 the hand would be lower.", "03:05", "04:10", "03:05"),
+        ("3:05-4:10", "04:10", "04:10", "03:05"),
         ("25:61 or 3:05", "03:05", "03:05", "03:05"),
         ("It was 2:00.\n#### 3:05\nNot 4:10.", "03:05", "04:10", "02:00"),
     ],
