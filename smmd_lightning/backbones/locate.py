@@ -23,14 +23,18 @@ from smmd_lightning.checkpoints.atomic import new_folder
 
 TINY = "tiny:"
 SMOLLM2 = "smollm2-135m"
+DINOV2 = "dinov2-s14"
+SMOLLM2_DINOV2 = "smollm2-dinov2"
+JOINED_IMAGE_SIZE = 224
+"""Edge in pixels of the pictures of `smollm2-dinov2`: 256 tokens each; `image_options` make it smaller."""
 
 
 def locate(path: str) -> str:
     """Returns what transformers can load for a model's name.
 
     Args:
-        path: "tiny:NAME" (a tiny preset), "smollm2-135m" (from the extra `smollm2`), a folder, a GGUF file, or a hub
-            name; the last three are returned as they are.
+        path: "tiny:NAME" (a tiny preset), "smollm2-135m", "dinov2-s14" or "smollm2-dinov2" (from the extras `smollm2`
+            and `vlm`), a folder, a GGUF file, or a hub name; the last three are returned as they are.
 
     Raises:
         ValueError: There is no such tiny preset, or a GGUF file does not exist.
@@ -51,6 +55,21 @@ def locate(path: str) -> str:
         file = smollm2.gguf_file()
         name = f"{SMOLLM2}-{smollm2.fingerprint(file)}"
         return written_once(cache_folder() / name, lambda folder: smollm2.convert(file, folder))
+    if path == DINOV2:
+        from smmd_lightning.backbones import dinov2
+
+        file = dinov2.onnx_file()
+        name = f"{DINOV2}-{dinov2.fingerprint(file)}"
+        return written_once(cache_folder() / name, lambda folder: dinov2.convert(file, folder))
+    if path == SMOLLM2_DINOV2:
+        from smmd_lightning.backbones import joining
+
+        tower, language = locate(DINOV2), locate(SMOLLM2)
+        name = f"{SMOLLM2_DINOV2}-{joining.fingerprint(tower, language)}"
+        return written_once(
+            cache_folder() / name,
+            lambda folder: joining.join(tower, language, folder, image_size=JOINED_IMAGE_SIZE),
+        )
     if not path or (path.startswith(("/", "./", "../", "~")) and not Path(path).expanduser().exists()):
         raise ValueError(f"there is no model at {path!r} (model.backbone.init_args.path; from {Path.cwd()})")
     return str(Path(path).expanduser()) if path.startswith("~") else path
@@ -71,7 +90,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "smmd_lightning"
 
 
-def written_once(folder: Path, write: Callable[[Path], None]) -> str:
+def written_once(folder: Path, write: Callable[[Path], object]) -> str:
     """Returns a folder, written now if it is not there; never half written, whoever else writes it meanwhile.
 
     Args:
