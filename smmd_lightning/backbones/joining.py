@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 from smmd_lightning.backbones.image_template import with_images
-from smmd_lightning.backbones.probes import evaluating, plain_tokens
 from smmd_lightning.backbones.tiny.tower import register
 
 TOLERANCE = 1e-5
@@ -182,14 +181,12 @@ def check_parts(causal: Any, tower: Any, language: Any, edge: int) -> None:
         RuntimeError: Their answers differ by more than `TOLERANCE`.
     """
     layer = causal.config.vision_feature_layer
-    with evaluating(causal):
-        before_PC, after_PC = (
-            _features(tower, _noise(edge), layer),
-            _features(causal.model.vision_tower, _noise(edge), layer),
-        )
-        inputs = {"input_ids": plain_tokens(language, 12)[None]}
-        before_TV = language(**inputs, use_cache=False).logits[0]
-        after_TV = causal(**inputs, use_cache=False).logits[0, :, : before_TV.shape[-1]]
+    before_PC = _features(tower, _noise(edge), layer)
+    after_PC = _features(causal.model.vision_tower, _noise(edge), layer)
+    ids = [token for token in range(13) if token != causal.config.image_token_id]
+    inputs = {"input_ids": torch.tensor([ids])}
+    before_TV = language(**inputs, use_cache=False).logits[0]
+    after_TV = causal(**inputs, use_cache=False).logits[0, :, : before_TV.shape[-1]]
     for what, before, after in (("tower", before_PC, after_PC), ("language model", before_TV, after_TV)):
         difference = float((after - before).norm() / before.norm().clamp_min(1e-12))
         if not difference <= TOLERANCE:
