@@ -26,6 +26,7 @@ ROOMS = {
         "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "schedules", "strategies",
     },
     "smmd_lightning.report": {"answers", "checkpoints", "losses", "metrics", "types", "vocabulary"},
+    "smmd_lightning.trainers": {"backbones", "losses", "objective", "types", "vocabulary"},
     "smmd_lightning.callbacks": {
         "_version", "answers",
         "backbones", "checkpoints", "metrics", "optimizers", "report", "schedules", "strategies", "types",
