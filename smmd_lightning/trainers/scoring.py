@@ -2,8 +2,8 @@
 
 Unusual: the model's head is given another forward for one call. It takes the hidden states at supervised positions,
 passes them through the real head chunk by chunk, scores each chunk, and hands the model logits of no position at all.
-So the call goes through whatever is wrapped around the model (DDP, FSDP, PEFT, accelerate), whose hooks run as ever, and
-no tensor of shape (B, T, V) exists.
+So the call goes through whatever is wrapped around the model (DDP, FSDP, PEFT, accelerate), whose hooks run as
+ever, and no tensor of shape (B, T, V) exists.
 
 Shape legend: B rows, T positions of a row, S supervised positions, D hidden size, V rows of the head.
 
