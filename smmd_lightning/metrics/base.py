@@ -67,6 +67,7 @@ class AnswerMetrics(torchmetrics.Metric):
         "exact_match": MetricFacts(),
         "parse_failures": MetricFacts("min"),
         "samples": MetricFacts("max", ""),
+        "cut_off": MetricFacts("min", "share", "Cut off by max_new_tokens"),
     }
     tolerant_rule: ClassVar[str] = "exactly right"
     curve: ClassVar[ToleranceCurve | None] = None
@@ -78,6 +79,7 @@ class AnswerMetrics(torchmetrics.Metric):
 
     rows: list[Tensor]
     kinds: list[Tensor]
+    cuts: list[Tensor]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Enters a class that names a task of its own into `TASKS`.
@@ -98,6 +100,7 @@ class AnswerMetrics(torchmetrics.Metric):
         super().__init__(**kwargs)
         self.add_state("rows", default=[], dist_reduce_fx="cat")
         self.add_state("kinds", default=[], dist_reduce_fx="cat")
+        self.add_state("cuts", default=[], dist_reduce_fx="cat")
 
     @property
     @abstractmethod
@@ -152,18 +155,28 @@ class AnswerMetrics(torchmetrics.Metric):
         """Returns what the prediction file says about one answer; changes nothing."""
         return self.judge(prediction, example).score
 
-    def update(self, predictions: Sequence[str], examples: Sequence[NumericExample]) -> None:
+    def update(
+        self,
+        predictions: Sequence[str],
+        examples: Sequence[NumericExample],
+        cut_off: Sequence[bool] | None = None,
+    ) -> None:
         """Adds answers.
 
         Args:
             predictions: What the model wrote.
             examples: The examples it answered, in the same order.
+            cut_off: Whether each answer was ended by the limit of tokens instead of by the model. None: not known.
 
         Raises:
             ValueError: Different numbers of both, or an example of another task; nothing is added then.
         """
         if len(predictions) != len(examples):
             raise ValueError(f"Got {len(predictions)} predictions for {len(examples)} examples; they must be as many.")
+        if cut_off is not None and len(cut_off) != len(examples):
+            raise ValueError(
+                f"Got {len(cut_off)} values of cut_off for {len(examples)} examples; they must be as many."
+            )
         rows: list[float] = []
         for prediction, example in zip(predictions, examples, strict=True):
             try:
@@ -174,11 +187,14 @@ class AnswerMetrics(torchmetrics.Metric):
         self.rows.append(torch.tensor(rows, dtype=torch.float32, device=self.device))
         encoded = list(names.encode("utf-8", errors="replace"))
         self.kinds.append(torch.tensor(encoded, dtype=torch.float32, device=self.device))
+        cuts = [float("nan")] * len(examples) if cut_off is None else [float(cut) for cut in cut_off]
+        self.cuts.append(torch.tensor(cuts, dtype=torch.float32, device=self.device))
 
     def compute(self) -> dict[str, Tensor]:
         """Returns all metrics by name, and `samples`, how many answers they are of.
 
-        Of no answer at all shares and errors are NaN.
+        `cut_off` is the share of answers ended by the limit of tokens, where that is known. Of no answer at all shares
+        and errors are NaN.
         """
         table_NC = (
             dim_zero_cat(self.rows).reshape(-1, self.width)
@@ -187,6 +203,9 @@ class AnswerMetrics(torchmetrics.Metric):
         )
         values = self.summarise(table_NC)
         values["samples"] = torch.tensor(float(len(table_NC)), device=table_NC.device)
+        cuts_N = dim_zero_cat(self.cuts) if len(self.cuts) else torch.zeros(0)
+        if len(known_N := cuts_N[~cuts_N.isnan()]):
+            values["cut_off"] = known_N.mean()
         kinds = self._kind_names()
         for kind in sorted(set(kinds) - {""}) if len(set(kinds)) > 1 else []:
             chosen = torch.tensor([name == kind for name in kinds], device=table_NC.device)

@@ -2,7 +2,7 @@
 
 Unusual: all tasks' metrics exist from the start on every process, since gathering needs all processes and one of
 them may never see a chart. Names are short while there is one task ("exact_match") and carry it when there are
-several ("clock/exact_match"), with the pooled "exact_match" beside them.
+several ("clock/exact_match"), with the pooled "exact_match", "cut_off" and "samples" beside them.
 """
 
 from __future__ import annotations
@@ -31,24 +31,37 @@ class MetricsByTask(nn.Module):
         self.by_task = dict(metrics or {task: metrics_for(task) for task in TASKS})
         self.metrics = nn.ModuleList(self.by_task.values())  # so that they follow the module to its device
 
-    def update(self, predictions: Sequence[str], examples: Sequence[NumericExample]) -> None:
-        """Adds answers, each to the metrics of its example's `meta["task"]`.
+    def update(
+        self,
+        predictions: Sequence[str],
+        examples: Sequence[NumericExample],
+        cut_off: Sequence[bool] | None = None,
+    ) -> None:
+        """Adds answers, each to the metrics of its example's `meta["task"]`; arguments as in `AnswerMetrics.update`.
 
         Raises:
             ValueError: An example's task is not among the metrics, or its right answer is none of that task.
         """
         if len(predictions) != len(examples):
             raise ValueError(f"Got {len(predictions)} predictions for {len(examples)} examples; they must be as many.")
-        parts: dict[str, tuple[list[str], list[NumericExample]]] = {}
-        for prediction, example in zip(predictions, examples, strict=True):
-            texts, rows = parts.setdefault(self._task(example), ([], []))
-            texts.append(prediction)
-            rows.append(example)
-        for task, part in parts.items():
-            self.by_task[task].update(*part)
+        parts: dict[str, list[int]] = {}
+        for number, example in enumerate(examples):
+            parts.setdefault(self._task(example), []).append(number)
+        for task, numbers in parts.items():
+            self.by_task[task].update(
+                [predictions[number] for number in numbers],
+                [examples[number] for number in numbers],
+                None if cut_off is None else [cut_off[number] for number in numbers],
+            )
 
-    def row(self, prediction: str, example: NumericExample) -> dict[str, Any]:
-        """Returns one row of the prediction file: plain values, ready for JSON."""
+    def row(self, prediction: str, example: NumericExample, cut_off: bool | None = None) -> dict[str, Any]:
+        """Returns one row of the prediction file: plain values, ready for JSON.
+
+        Args:
+            prediction: What the model wrote.
+            example: The example it answered.
+            cut_off: Whether the limit of tokens ended the answer; the row says so where it is known.
+        """
         metrics = self.by_task[self._task(example)]
         score = metrics.score(prediction, example)
         return {
@@ -61,6 +74,7 @@ class MetricsByTask(nn.Module):
             "error": score.error,
             "error_unit": metrics.unit,
             "correct": score.correct,
+            **({} if cut_off is None else {"cut_off": cut_off}),
             "meta": example.meta,
         }
 
@@ -77,9 +91,13 @@ class MetricsByTask(nn.Module):
             return next(iter(values.values()))
         named = {f"{task}/{name}": value for task, found in values.items() for name, value in found.items()}
         if values:
-            samples = torch.stack([found["samples"] for found in values.values()])
-            exact = torch.stack([found["exact_match"] for found in values.values()])
-            named |= {"exact_match": (exact * samples).sum() / samples.sum(), "samples": samples.sum()}
+            for name in ("exact_match", "cut_off"):
+                having = [found for found in values.values() if name in found]
+                if having:
+                    samples = torch.stack([found["samples"] for found in having])
+                    share = torch.stack([found[name] for found in having])
+                    named[name] = (share * samples).sum() / samples.sum()
+            named["samples"] = torch.stack([found["samples"] for found in values.values()]).sum()
         return named
 
     def reset(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from smmd_lightning.answers import Decimals
 from smmd_lightning.metrics.facts import MetricFacts
 from smmd_lightning.metrics.functional.chart import COLUMNS, judge_chart, summarise_charts
 from smmd_lightning.metrics.functional.numeric import TOLERANCES
@@ -22,6 +23,8 @@ class ChartMetrics(NumberMetrics):
 
     Args:
         tolerances: Relative tolerances of the accuracy curve, 0.05 for 5 % of the truth.
+        decimals: Which sign is the decimal sign: "auto", "point" or "comma"; an example's
+            `meta["decimals"]` goes first.
         kwargs: Settings of `torchmetrics.Metric`.
     """
 
@@ -36,8 +39,8 @@ class ChartMetrics(NumberMetrics):
     tolerant_rule: ClassVar[str] = "within 5 % (official rule)"
     by_kind: ClassVar[tuple[str, ...]] = ("exact_match", *COLUMNS)
 
-    def __init__(self, tolerances: Sequence[float] = TOLERANCES, **kwargs: Any) -> None:
-        super().__init__(tolerances, **kwargs)
+    def __init__(self, tolerances: Sequence[float] = TOLERANCES, decimals: Decimals = "auto", **kwargs: Any) -> None:
+        super().__init__(tolerances, decimals=decimals, **kwargs)
 
     @property
     def width(self) -> int:
@@ -46,7 +49,7 @@ class ChartMetrics(NumberMetrics):
 
     def judge(self, prediction: str, example: NumericExample) -> Judgement:
         """Judges one answer."""
-        return judge_chart(prediction, example.answer, self.tolerances)
+        return judge_chart(prediction, example.answer, self.tolerances, example.meta.get("decimals", self.decimals))
 
     def summarise(self, table_NC: Tensor) -> dict[str, Tensor]:
         """Returns the metrics of judged answers."""

@@ -87,7 +87,7 @@ class Judged:
     Attributes:
         task: Name of the task.
         metrics: Metrics of the task, which also say how it is shown.
-        rows: The N rows of the prediction file.
+        rows: The N rows of the prediction file, with what today's rules read in them.
         table_NC: One row an answer, as the task's metric makes it.
         intervals: All metrics of the task with their 95 % intervals.
     """
@@ -106,21 +106,26 @@ def judge_rows(task: str, rows: Sequence[dict[str, Any]]) -> Judged:
         ValueError: A truth is none of that task.
     """
     metrics = metrics_for(task)
-    table = [
+    judgements = [
         metrics.judge(
             str(row.get("raw") or ""),
             NumericExample(str(row.get("id")), "", str(row.get("truth")), meta=row.get("meta") or {}),
-        ).row
+        )
         for row in rows
     ]
-    table_NC = torch.tensor(table, dtype=torch.float32)
+    table_NC = torch.tensor([judgement.row for judgement in judgements], dtype=torch.float32)
     intervals = bootstrap(table_NC, metrics.summarise)
     for name, interval in intervals.items():
         facts = metrics.facts_of(name)
         if facts is not None and facts.unit == "share":
             total = metrics.counted(name, table_NC)
             intervals[name] = Interval(interval.value, *wilson(interval.value * total, total))
-    return Judged(task, metrics, list(rows), table_NC, intervals)
+    judged_rows = []
+    for row, found in zip(rows, judgements, strict=True):
+        score = found.score
+        read = {"parsed": score.parsed, "error": score.error, "error_unit": metrics.unit, "correct": score.correct}
+        judged_rows.append({**row, **read})
+    return Judged(task, metrics, judged_rows, table_NC, intervals)
 
 
 def share_within(errors: Sequence[float], tolerances: Sequence[float]) -> list[Interval]:

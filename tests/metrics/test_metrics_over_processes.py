@@ -54,7 +54,7 @@ def test_merging_the_states_of_two_processes_equals_one_process(task, cut):
         for answer, row in shard:
             rank.update([answer], [row])
     gathered = metrics_for(task)
-    for name in ("rows", "kinds"):  # what torchmetrics does after gathering: joined in the order of processes
+    for name in ("rows", "kinds", "cuts"):  # what torchmetrics does after gathering: joined in the order of processes
         joined = [state for rank in ranks for state in getattr(rank, name)]
         setattr(gathered, name, torch.cat(joined) if joined else [])
     gathered._update_count = 1

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smmd_lightning.metrics import NumberMetrics
-from smmd_lightning.metrics.functional import number_answers, relative_error
+from smmd_lightning.metrics import ChartMetrics, MetricsByTask, NumberMetrics
+from smmd_lightning.metrics.functional import chart_answers, number_answers, relative_error
 from smmd_lightning.metrics.functional.summaries import median
 from smmd_lightning.types import NumericExample
 
@@ -28,8 +28,11 @@ def test_all_metrics_of_a_few_answers():
             "parse_failures": 1 / 5,
             "mean_absolute_error": (0 + 4 + 5 + 5) / 4,  # the answer without a number has no error
             "median_absolute_error": 5,  # of 0, 4, 5, 5 and infinity
+            "penalised_mean_absolute_error": (0 + 4 + 5 + 10 + 5) / 5,  # no answer costs the truth, 10
+            "capped_mean_absolute_error": (0 + 4 + 5 + 10 + 1) / 5,  # nothing costs more than the truth, or 1 at 0
             "mean_relative_error": (0 + 0.04 + 0.05) / 3,  # the truth 0 has no relative error
-            "median_relative_error": 0.045,  # of 0, 0.04, 0.05 and infinity
+            "median_relative_error": 0.05,  # of 0, 0.04, 0.05 and twice infinity: no answer, and a wrong one at 0
+            "capped_mean_relative_error": (0 + 0.04 + 0.05 + 1 + 1) / 5,
             "within_0_percent": 1 / 5,
             "within_1_percent": 1 / 5,
             "within_2_percent": 1 / 5,
@@ -64,6 +67,14 @@ def test_exact_match_compares_values(answer, truth, exact):
         ("2E5", "2e5", False, 1),
         ("", "c", None, 0),
         ("The answer is c.", "c", None, 1),
+        ("(C)", "C", None, 1),
+        ("C) 5", "C", None, 1),
+        ("C", "(C)", None, 1),
+        ("B) 5", "C", None, 0),
+        ("Carbon", "C", None, 0),
+        ("", ".", None, 0),
+        ("", "$", None, 0),
+        ("", "\u200b", None, 0),
         ("7", "7 big apples", True, 1),
     ],
 )
@@ -73,6 +84,75 @@ def test_a_truth_that_is_no_number_is_compared_as_text(answer, truth, numeric, e
     values = metric.compute()
     assert values["exact_match"].item() == exact
     assert ("mean_absolute_error" in values) == (numeric is True)
+
+
+@pytest.mark.parametrize(("answer", "exact"), [("0.12", 1), ("12", 1), ("12%", 1), ("12 percent", 1), ("1.2", 0)])
+def test_a_percentage_may_be_written_as_a_share_as_on_charts(answer, exact):
+    assert number_answers([answer], ["12%"])["exact_match"].item() == exact
+    assert chart_answers([answer], ["12%"])["exact_match"].item() == exact
+    assert number_answers(["12%"], ["0.12"])["exact_match"].item() == 1
+
+
+def test_refusals_cost_what_the_answer_0_would():
+    refused = number_answers(["no idea"] * 99 + ["7"], ["50"] * 99 + ["7"])
+    zeros = number_answers(["0"] * 99 + ["7"], ["50"] * 99 + ["7"])
+    assert refused["mean_absolute_error"].item() == 0  # of the one answer that holds a number
+    for name in ("penalised_mean_absolute_error", "capped_mean_absolute_error", "capped_mean_relative_error"):
+        assert refused[name].item() == zeros[name].item() > 0, name
+
+
+def test_one_wild_answer_does_not_make_the_capped_means():
+    values = number_answers(["9" * 31, "10"], ["10", "10"])
+    assert values["mean_absolute_error"].item() > 1e29
+    assert values["capped_mean_absolute_error"].item() == 5
+    assert values["capped_mean_relative_error"].item() == 0.5
+
+
+@given(st.lists(st.tuples(st.integers(-50, 50) | st.none(), st.integers(-50, 50)), min_size=1, max_size=8))
+def test_penalised_and_capped_means_equal_slow_loops(pairs):
+    values = number_answers([str(said) for said, _ in pairs], [str(truth) for _, truth in pairs])
+    penalised = capped = relative = 0.0
+    for said, truth in pairs:
+        penalty = abs(truth) or 1
+        off = None if said is None else abs(said - truth)
+        penalised += penalty if off is None else off
+        capped += penalty if off is None else min(off, penalty)
+        relative += 1 if off is None else min(1, off / abs(truth)) if truth else float(off > 0)
+    for name, total in (
+        ("penalised_mean_absolute_error", penalised),
+        ("capped_mean_absolute_error", capped),
+        ("capped_mean_relative_error", relative),
+    ):
+        assert values[name].item() == pytest.approx(total / len(pairs), rel=1e-6)
+
+
+def test_decimal_commas_words_and_roman_numerals_are_settings_of_the_task():
+    metric = NumberMetrics(decimals="comma", words=True, roman=True)
+    metric.update(["1,250", "seven", "XIV"], [example("1.25", decimals="point"), example("7"), example("14")])
+    assert metric.compute()["exact_match"].item() == pytest.approx(2 / 3)
+    metric.reset()
+    metric.update(["1,250", "It reads seven"], [example("1,25"), example("seven")])
+    assert metric.compute()["exact_match"].item() == 1
+    assert NumberMetrics().score("seven", example("7")).parsed is None
+    assert NumberMetrics().score("seven", example("7", words=True)).correct
+    charts = ChartMetrics(decimals="comma")
+    assert charts.score("1,250", example("1,25")).correct
+
+
+def test_answers_that_the_limit_of_tokens_cut_off_are_counted():
+    metrics = MetricsByTask()
+    rows = [example("1", task="math"), example("2", task="chart"), example("3", task="math")]
+    metrics.update(["1", "2", ""], rows, cut_off=[False, True, True])
+    values = metrics.compute()
+    assert values["math/cut_off"].item() == 0.5
+    assert values["cut_off"].item() == pytest.approx(2 / 3)
+    assert metrics.row("1", rows[0], cut_off=True)["cut_off"] is True
+    assert "cut_off" not in metrics.row("1", rows[0])
+    metrics.reset()
+    metrics.update(["1"], rows[:1])
+    assert "cut_off" not in metrics.compute()
+    with pytest.raises(ValueError, match="2 values of cut_off for 1 examples"):
+        NumberMetrics().update(["1"], rows[:1], cut_off=[True, False])
 
 
 def test_text_truths_do_not_dilute_errors_and_tolerances():

@@ -98,6 +98,12 @@ def test_mistakes_are_named(truth, read, name):
     assert name in MISTAKES
 
 
+def test_what_the_page_shows_of_an_answer_follows_the_present_rules_and_not_the_file():
+    row = {"id": "a", "task": "math", "truth": "12%", "raw": "0.12", "parsed": "stale", "error": 9.0, "correct": False}
+    (judged,) = judge_rows("math", [row]).rows
+    assert (judged["parsed"], judged["error"], judged["correct"], judged["id"]) == ("0.12", 0.0, True, "a")
+
+
 @pytest.mark.parametrize("task", ["clock", "chart", "math"])
 def test_intervals_agree_with_the_metrics_of_the_run(tmp_path, write_run, task):
     from smmd_lightning.metrics import metrics_for

@@ -2,7 +2,8 @@
 
 from smmd_lightning.metrics.functional.chart import chart_answers, relaxed_correct_official, relaxed_correct_robust
 from smmd_lightning.metrics.functional.clock import circular_error_minutes, clock_readings
-from smmd_lightning.metrics.functional.numeric import number_answers, relative_error
+from smmd_lightning.metrics.functional.numeric import number_answers
+from smmd_lightning.metrics.functional.same import relative_error
 
 __all__ = [
     "chart_answers",

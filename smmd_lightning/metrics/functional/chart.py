@@ -16,9 +16,10 @@ from decimal import Decimal
 import torch
 from torch import Tensor
 
-from smmd_lightning.answers import Quantity, answer_quantity, answer_text, parse_quantity, same_text
+from smmd_lightning.answers import Decimals, Quantity, answer_quantity, answer_text, parse_quantity
 from smmd_lightning.metrics.functional import numeric
-from smmd_lightning.metrics.functional.numeric import ARITHMETIC, number_row, relative_error, summarise_numbers
+from smmd_lightning.metrics.functional.numeric import number_row, summarise_numbers
+from smmd_lightning.metrics.functional.same import comparable, relative_error, same_words, written
 from smmd_lightning.metrics.functional.summaries import mean
 from smmd_lightning.metrics.score import Judgement, Score
 
@@ -30,7 +31,6 @@ YEARS = range(1800, 2101)
 """A truth that is written as one of these, four bare digits, is a year and must be met exactly under `robust`."""
 
 _SEPARATOR = re.compile(r"\s*(?:,(?!\d{3}(?!\d))|;|\n|\band\b)\s*")
-_FIRST_WORD = re.compile(r"\W*(\w+)")
 
 
 def relaxed_correct_official(prediction: str, target: str, max_relative_change: float = TOLERANCE) -> bool:
@@ -49,7 +49,9 @@ def relaxed_correct_official(prediction: str, target: str, max_relative_change: 
     return prediction.lower() == target.lower()
 
 
-def relaxed_correct_robust(prediction: str, target: str, tolerance: float = TOLERANCE) -> bool:
+def relaxed_correct_robust(
+    prediction: str, target: str, tolerance: float = TOLERANCE, decimals: Decimals = "auto"
+) -> bool:
     """Whether a person would accept the answer.
 
     A list must have as many items as the truth, each acceptable, in the same order. A number may be off by
@@ -64,42 +66,47 @@ def relaxed_correct_robust(prediction: str, target: str, tolerance: float = TOLE
     if target.strip().startswith("["):
         items, truths = _items(answer_text(prediction)), _items(target)
         return len(items) == len(truths) and all(
-            relaxed_correct_robust(item, truth, tolerance) for item, truth in zip(items, truths, strict=True)
+            relaxed_correct_robust(item, truth, tolerance, decimals) for item, truth in zip(items, truths, strict=True)
         )
-    gold = _label_number(target)
+    gold = _label_number(target, decimals)
     if gold is None:
-        return _same_words(prediction, target)
-    found = _answer_number(prediction)
+        return same_words(prediction, target)
+    found = _answer_number(prediction, decimals)
     if found is None:
         return False
     if _is_year(gold):
         return found.value == gold.value
-    return relative_error(_comparable(found, gold), gold.value) <= Decimal(str(tolerance))
+    return relative_error(comparable(found, gold), gold.value) <= Decimal(str(tolerance))
 
 
-def judge_chart(prediction: str, target: str, tolerances: Sequence[float] = numeric.TOLERANCES) -> Judgement:
+def judge_chart(
+    prediction: str,
+    target: str,
+    tolerances: Sequence[float] = numeric.TOLERANCES,
+    decimals: Decimals = "auto",
+) -> Judgement:
     """Judges one answer; `exact_match` is the robust rule without tolerance."""
-    gold, found = _label_number(target), _answer_number(prediction)
-    exact = relaxed_correct_robust(prediction, target, tolerance=0)
+    gold, found = _label_number(target, decimals), _answer_number(prediction, decimals)
+    exact = relaxed_correct_robust(prediction, target, 0, decimals)
     relaxed = (
         float(relaxed_correct_official(prediction, target)),
-        float(relaxed_correct_robust(prediction, target)),
+        float(relaxed_correct_robust(prediction, target, decimals=decimals)),
     )
     if gold is None:
         said = answer_text(prediction)
         row = number_row(exact, bool(said), None, None, tolerances)
         return Judgement(Score(said or None, target, None, exact), relaxed + row)
-    value = None if found is None else _comparable(found, gold)
+    value = None if found is None else comparable(found, gold)
     row = number_row(exact, found is not None, value, gold.value, tolerances)
     error = row[numeric.COLUMNS.index("relative_error")] if value is not None and gold.value else None
-    return Judgement(Score(None if found is None else _written(found), _written(gold), error, exact), relaxed + row)
+    return Judgement(Score(None if found is None else written(found), written(gold), error, exact), relaxed + row)
 
 
 def summarise_charts(table_NC: Tensor, tolerances: Sequence[float] = numeric.TOLERANCES) -> dict[str, Tensor]:
     """Returns the metrics of judged answers.
 
     Args:
-        table_NC: (N, C) float, one row an answer: `COLUMNS`, then those of `functional.numeric`.
+        table_NC: (N, C) float, one row per answer: `COLUMNS`, then those of `functional.numeric`.
         tolerances: What the last columns stand for.
     """
     relaxed = {name: mean(table_NC[:, column]) for column, name in enumerate(COLUMNS)}
@@ -127,13 +134,13 @@ def _published_float(text: str) -> float | None:
         return None
 
 
-def _label_number(target: str) -> Quantity | None:
+def _label_number(target: str, decimals: Decimals) -> Quantity | None:
     # "18/19" is a season, "2.72 / 2720" a pair: what has a slash is no number on a chart.
-    return None if "/" in target else parse_quantity(target)
+    return None if "/" in target else parse_quantity(target, decimals)
 
 
-def _answer_number(prediction: str) -> Quantity | None:
-    return parse_quantity(answer_text(prediction)) or answer_quantity(prediction)
+def _answer_number(prediction: str, decimals: Decimals) -> Quantity | None:
+    return parse_quantity(answer_text(prediction), decimals) or answer_quantity(prediction, decimals=decimals)
 
 
 def _is_year(gold: Quantity) -> bool:
@@ -141,24 +148,5 @@ def _is_year(gold: Quantity) -> bool:
     return bare and int(gold.written) in YEARS
 
 
-def _comparable(found: Quantity, gold: Quantity) -> Decimal:
-    """Returns the answer's value in the way of writing percentages that brings it closest to the truth."""
-    if found.percent == gold.percent:
-        return found.value
-    other = ARITHMETIC.scaleb(found.value, -2 if found.percent else 2)
-    return min(found.value, other, key=lambda value: relative_error(value, gold.value))
-
-
 def _items(text: str) -> list[str]:
     return [item.strip(" '\"") for item in _SEPARATOR.split(text.strip(" []().\n")) if item]
-
-
-def _same_words(prediction: str, target: str) -> bool:
-    if same_text(prediction, target) or same_text(answer_text(prediction), target):
-        return True
-    word = _FIRST_WORD.match(answer_text(prediction))
-    return target.strip().lower() in ("yes", "no") and word is not None and same_text(word[1], target)
-
-
-def _written(quantity: Quantity) -> str:
-    return f"{quantity.value:f}{'%' if quantity.percent else ''}"

@@ -3,43 +3,41 @@
 Shape legend: N answers, C columns of a row.
 
 Unusual: values are compared as `Decimal`, so 0.1 + 0.2 is 0.3 and a tolerance of 5 % includes 95 for 100. An answer
-without a number is wrong in every share; means of errors leave it out (no number is its error), medians count it as
-infinitely far. A truth that is no number ("c", "12:48 PM") is compared as text and enters no error.
+without a number is wrong in every share. Plain means of errors leave it out (no number is its error); medians count it
+as infinitely far, penalised and capped means as far off as the answer 0 would be. A truth that is no number ("c",
+"12:48 PM") is compared as text and enters no error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 
 import torch
 from torch import Tensor
 
-from smmd_lightning.answers import AnswerRule, answer_text, parse_number, parse_quantity, same_text
+from smmd_lightning.answers import (
+    AnswerRule,
+    Decimals,
+    answer_quantity,
+    answer_text,
+    number_in_words,
+    parse_number,
+    parse_quantity,
+    roman_number,
+)
+from smmd_lightning.metrics.functional.same import ARITHMETIC, comparable, relative_error, same_words, written
 from smmd_lightning.metrics.functional.summaries import mean, median
 from smmd_lightning.metrics.score import Judgement, Score
 
-COLUMNS = ("exact_match", "parse_failures", "absolute_error", "relative_error")
+COLUMNS = ("exact_match", "parse_failures", "absolute_error", "relative_error", "truth_size")
 """Columns before the one for each tolerance. Errors: NaN where undefined, infinite where nothing was parsed."""
 
 TOLERANCES = (0.0, 0.01, 0.02, 0.05, 0.1)
 
-ARITHMETIC = Context(prec=50, Emax=10_000, Emin=-10_000, traps=[])
-_LARGEST = 1e30  # errors are kept and summed in float32, where infinity already means "nothing parsed"
-
-
-def relative_error(prediction: Decimal, target: Decimal) -> Decimal:
-    """Returns |prediction - target| / |target|: infinite for a target of 0, unless the prediction is 0 too.
-
-    >>> relative_error(Decimal(95), Decimal(100)), relative_error(Decimal(100), Decimal(95)) > Decimal("0.05")
-    (Decimal('0.05'), True)
-    """
-    if prediction == target:
-        return Decimal(0)
-    if not target:
-        return Decimal("Infinity")
-    return ARITHMETIC.divide(ARITHMETIC.subtract(prediction, target).copy_abs(), target.copy_abs())
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Sizes are kept and summed in float32, where infinity already means "nothing parsed" and 0 "the truth is 0"."""
 
 
 def judge_number(
@@ -49,6 +47,9 @@ def judge_number(
     numeric: bool | None = None,
     rule: AnswerRule = "marked",
     tolerances: Sequence[float] = TOLERANCES,
+    decimals: Decimals = "auto",
+    words: bool = False,
+    roman: bool = False,
 ) -> Judgement:
     """Judges one answer.
 
@@ -58,23 +59,35 @@ def judge_number(
         numeric: Whether the truth is a number. None: if what stands after the target's mark is one as a whole.
         rule: Which of several numbers counts, see `smmd_lightning.answers`.
         tolerances: Relative tolerances, 0.05 for 5 %.
+        decimals: Which sign is the decimal sign, see `smmd_lightning.answers.separators`.
+        words: Whether numbers in English words count where there are no digits.
+        roman: Whether Roman numerals count where there are no digits.
 
     Raises:
         ValueError: `numeric` is true and the target holds no number.
     """
+    whole = parse_quantity(answer_text(target), decimals)
     if numeric is None:
-        numeric = parse_quantity(answer_text(target)) is not None
+        numeric = whole is not None or _without_digits(target, words, roman) is not None
     if not numeric:
         said, truth = answer_text(prediction), answer_text(target)
-        exact = same_text(said, truth)
+        exact = same_words(prediction, target)
         row = number_row(exact, bool(said), None, None, tolerances)
         return Judgement(Score(said or None, truth, None, exact), row)
-    gold, found = parse_number(target, rule), parse_number(prediction, rule)
+    gold = whole.value if whole is not None else parse_number(target, rule, decimals)
+    gold = _without_digits(target, words, roman) if gold is None else gold
     if gold is None:
         raise ValueError(f"The right answer must hold a number, got {target!r}.")
+    quantity = answer_quantity(prediction, rule, decimals)
+    if quantity is None:
+        found = _without_digits(prediction, words, roman)
+        parsed = None if found is None else f"{found:f}"
+    else:
+        found, parsed = quantity.value if whole is None else comparable(quantity, whole), written(quantity)
     row = number_row(found == gold, found is not None, found, gold, tolerances)
     error = None if found is None else row[COLUMNS.index("absolute_error")]
-    return Judgement(Score(None if found is None else f"{found:f}", f"{gold:f}", error, found == gold), row)
+    truth = f"{gold:f}" if whole is None else written(whole)
+    return Judgement(Score(parsed, truth, error, found == gold), row)
 
 
 def number_row(
@@ -83,13 +96,21 @@ def number_row(
     """Returns one row with the columns `COLUMNS` and one for each tolerance."""
     start = (float(exact), float(not parsed))
     if gold is None:
-        return (*start, math.nan, math.nan, *(math.nan for _ in tolerances))
+        return (*start, math.nan, math.nan, math.nan, *(math.nan for _ in tolerances))
+    size = min(max(float(abs(gold)), _SMALLEST), _LARGEST) if gold else 0.0
     if found is None:
-        return (*start, math.inf, math.inf if gold else math.nan, *(0.0 for _ in tolerances))
+        return (*start, math.inf, math.inf, size, *(0.0 for _ in tolerances))
     absolute = min(float(ARITHMETIC.subtract(found, gold).copy_abs()), _LARGEST)
     relative = relative_error(found, gold)
     within = (float(relative <= Decimal(str(tolerance))) for tolerance in tolerances)
-    return (*start, absolute, min(float(relative), _LARGEST) if gold else math.nan, *within)
+    return (*start, absolute, min(float(relative), _LARGEST) if relative.is_finite() else math.inf, size, *within)
+
+
+def _without_digits(text: str, words: bool, roman: bool) -> Decimal | None:
+    found = number_in_words(text) if words else None
+    if found is None and roman and (letters := roman_number(text)) is not None:
+        found = Decimal(letters)
+    return found
 
 
 def summarise_numbers(table_NC: Tensor, tolerances: Sequence[float] = TOLERANCES) -> dict[str, Tensor]:
@@ -100,20 +121,28 @@ def summarise_numbers(table_NC: Tensor, tolerances: Sequence[float] = TOLERANCES
         tolerances: What the columns after `COLUMNS` stand for.
 
     Returns:
-        `exact_match` and `parse_failures` over all answers; the others over those whose truth is a number (the relative
-        errors: a number other than 0). They are left out where there is none.
+        `exact_match` and `parse_failures` over all answers; the others over those whose truth is a number. They are
+        left out where there is none. `mean_absolute_error` and `mean_relative_error` are of the answers that hold a
+        number (the latter of truths other than 0). In `penalised_mean_absolute_error` an answer without a number costs
+        what the answer 0 would have cost (1 where the truth is 0); in the `capped_` means no answer costs more than
+        that.
     """
-    exact, failed, absolute, relative = table_NC[:, : len(COLUMNS)].unbind(1)
+    exact, failed, absolute, relative, size = table_NC[:, : len(COLUMNS)].unbind(1)
     values = {"exact_match": mean(exact), "parse_failures": mean(failed)}
-    for name, error in (("absolute", absolute), ("relative", relative)):
-        error = error[~error.isnan()]
-        if len(error):
-            values[f"mean_{name}_error"] = mean(error[error.isfinite()])
-            values[f"median_{name}_error"] = median(error)
-    numeric_N = ~absolute.isnan()
+    known_N = ~absolute.isnan()
+    if known_N.any():
+        absolute, relative, size = absolute[known_N], relative[known_N], size[known_N]
+        penalty = torch.where(size == 0, 1.0, size)
+        values["mean_absolute_error"] = mean(absolute[absolute.isfinite()])
+        values["median_absolute_error"] = median(absolute)
+        values["penalised_mean_absolute_error"] = mean(torch.where(absolute.isfinite(), absolute, penalty))
+        values["capped_mean_absolute_error"] = mean(torch.minimum(absolute, penalty))
+        values["mean_relative_error"] = mean(relative[relative.isfinite() & (size > 0)])
+        values["median_relative_error"] = median(relative)
+        values["capped_mean_relative_error"] = mean(relative.clamp(max=1.0))
     for column, tolerance in enumerate(tolerances, start=len(COLUMNS)):
-        if numeric_N.any():
-            values[f"within_{100 * tolerance:g}_percent"] = mean(table_NC[numeric_N, column])
+        if known_N.any():
+            values[f"within_{100 * tolerance:g}_percent"] = mean(table_NC[known_N, column])
     return values
 
 
