@@ -100,19 +100,22 @@ class SMMDModule(LightningModule):
         """Loads the weights and binds the objective to the model's numeric vocabulary; a second call does nothing."""
         if hasattr(self, "tokenizer"):
             return
+        processor = load_processor(
+            self.backbone.path, revision=self.backbone.revision, trust_remote_code=self.backbone.trust_remote_code
+        )
+        tokenizer = getattr(processor, "tokenizer", processor)
+        numbers: NumericVocabulary | None = None
+        if self.objective.numeric_loss is not None or self.save_distributions:
+            numbers = NumericVocabulary.from_tokenizer(tokenizer, **asdict(self.vocabulary))
+        if self.objective.numeric_loss is not None and numbers is not None:
+            self.objective.numeric_loss.bind(numbers)  # settings that do not fit the vocabulary fail here
         strategy = None if self._trainer is None else self.trainer.strategy
         if isinstance(strategy, ShardedStrategy) and not self.backbone.loaded:
             strategy.load_backbone(self.backbone)
         else:
             self.backbone.load()
-        processor = load_processor(
-            self.backbone.path, revision=self.backbone.revision, trust_remote_code=self.backbone.trust_remote_code
-        )
-        self.tokenizer = getattr(processor, "tokenizer", processor)
-        self.numbers: NumericVocabulary | None = None
-        if self.objective.numeric_loss is not None or self.save_distributions:
-            self.numbers = NumericVocabulary.from_tokenizer(self.tokenizer, **asdict(self.vocabulary))
-        self.objective.bind(self.numbers, self.backbone.head_rows)
+        self.objective.bind(numbers, self.backbone.head_rows)
+        self.numbers, self.tokenizer = numbers, tokenizer
 
     def configure_optimizers(self) -> Any:
         """Returns the optimizer of the trained parameters, and the schedule per optimizer step."""

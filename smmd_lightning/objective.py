@@ -5,11 +5,16 @@
 Both means are taken over one *optimizer step*: all micro-batches of the accumulation window, all processes. A
 micro-batch contributes its sums divided by the step's counts, so however a step is cut up, its gradient is the same.
 
+Unusual: the objective calls `Backbone.forward`, which calls `NumericObjective.score` back for each chunk of logits. The
+head's weights may be sharded over processes (FSDP), and then they are whole only inside the backbone's own `forward`;
+and chunks are scored and dropped one by one, so the logits of all positions never exist together.
+
 Shape legend: B rows, T positions, S supervised positions, V rows of the head, K numeric positions, N numeric tokens.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -52,8 +57,8 @@ class NumericObjective(nn.Module):
 
     def __init__(self, numeric_loss: NumericLoss | None = None, loss_weight: float = 1.0) -> None:
         super().__init__()
-        if not loss_weight >= 0:
-            raise ValueError(f"loss_weight must be at least 0, got {loss_weight}.")
+        if not 0 <= loss_weight < math.inf:
+            raise ValueError(f"loss_weight must be a finite number of at least 0, got {loss_weight}.")
         self.numeric_loss = numeric_loss
         self.loss_weight = loss_weight
         self.register_buffer("index_V", None, persistent=False)

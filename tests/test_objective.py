@@ -153,7 +153,7 @@ def test_nothing_of_the_objective_is_saved():
 
 
 def test_a_weight_below_zero_and_a_missing_vocabulary_are_refused():
-    with pytest.raises(ValueError, match="loss_weight must be at least 0, got -1"):
+    with pytest.raises(ValueError, match="loss_weight must be a finite number of at least 0, got -1"):
         NumericObjective(None, -1)
     with pytest.raises(ValueError, match="SMMDLoss needs a numeric vocabulary"):
         NumericObjective(SMMDLoss(), 1).bind(None, V)

@@ -19,6 +19,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import negentropy, soft_target_divergence
 from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
+from smmd_lightning.losses.settings import check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 
@@ -46,18 +47,17 @@ class Dist2Loss(NumericLoss):
             whole_head: Whether p is taken over the whole head (published) or over the numeric tokens alone.
 
         Raises:
-            ValueError: `temperature` is not above 0, or `squash` below 1.
+            ValueError: A setting is outside its range.
         """
         super().__init__()
-        if temperature <= 0:
-            raise ValueError(f"temperature must be above 0, got {temperature}.")
+        check_width("temperature", temperature)
         self.temperature = temperature
         self.squash = kernels.checked_squash(squash)
         self.whole_head = whole_head
         self.needs_log_normalizer = whole_head
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:
-        """Soft target of each possible target, one a row, and what of the cross-entropy to it no prediction avoids."""
+        """Soft target of each possible target, one per row, and their negative entropies."""
         distances_NN = kernels.squash(kernels.pairwise_distances(vocabulary.values), self.squash)
         soft_target_NN = (-distances_NN.square() / self.temperature).softmax(dim=1)
         return {"soft_target_NN": soft_target_NN, "negentropy_N": negentropy(soft_target_NN)}

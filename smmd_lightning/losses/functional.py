@@ -7,7 +7,7 @@ Shape legend: K numeric target positions, N numeric tokens.
 One real example, SMMD on digits::
 
     coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd=1.0, smoothness=smoothness_weight(kernel_NN))
-    loss_K = quadratic_form_loss(logits_KN, target_K, cut(coupling_NN), diagonal_N)
+    loss_K = quadratic_form_loss(logits_KN, target_K, coupling_NN, diagonal_N)
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-
-from smmd_lightning.losses.toeplitz import Blocks, multiply
 
 
 def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor, Tensor]:
@@ -43,24 +41,23 @@ def smmd_form(kernel_NN: Tensor, mmd: float, smoothness: float) -> tuple[Tensor,
     return (mmd - smoothness) * kernel_NN, smoothness * kernel_NN.sum(1)
 
 
-def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling: Blocks, diagonal_N: Tensor) -> Tensor:
+def quadratic_form_loss(logits_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor) -> Tensor:
     """Compute r' (M + diag(d)) r with r = softmax(logits) - onehot(target) at each position.
 
     Args:
         logits_KN: (K, N) float32 or float64.
         target_K: (K,) int64 index of the true token.
-        coupling: Symmetric (N, N) M, by `toeplitz.cut`; same dtype.
+        coupling_NN: (N, N) symmetric M, same dtype.
         diagonal_N: (N,) d, same dtype.
 
     Returns:
         (K,) in the dtype of the logits; 0 where the prediction is certain and right. Differentiable once.
 
     Example:
-        >>> from smmd_lightning.losses.toeplitz import cut
-        >>> quadratic_form_loss(torch.zeros(1, 2), torch.tensor([0]), cut(torch.eye(2)), torch.zeros(2))
+        >>> quadratic_form_loss(torch.zeros(1, 2), torch.tensor([0]), torch.eye(2), torch.zeros(2))
         tensor([0.5000])
     """
-    return _QuadraticForm.apply(logits_KN.softmax(dim=1), target_K, coupling, diagonal_N)
+    return _QuadraticForm.apply(logits_KN.softmax(dim=1), target_K, coupling_NN, diagonal_N)
 
 
 def expected_distance(
@@ -109,10 +106,10 @@ class _QuadraticForm(torch.autograd.Function):
     """The product A r serves the gradient as well: d(r' A r)/dp = 2 A r, A symmetric."""
 
     @staticmethod
-    def forward(ctx: Any, probability_KN: Tensor, target_K: Tensor, coupling: Blocks, diagonal_N: Tensor) -> Tensor:
+    def forward(ctx: Any, probability_KN: Tensor, target_K: Tensor, coupling_NN: Tensor, diagonal_N: Tensor) -> Tensor:
         minus_one_K1 = probability_KN.new_full((len(target_K), 1), -1.0)
         residual_KN = probability_KN.scatter_add(1, target_K[:, None], minus_one_K1)
-        pull_KN = multiply(residual_KN, coupling).addcmul_(residual_KN, diagonal_N)
+        pull_KN = (residual_KN @ coupling_NN).addcmul_(residual_KN, diagonal_N)
         ctx.save_for_backward(pull_KN)
         return residual_KN.mul_(pull_KN).sum(1)
 

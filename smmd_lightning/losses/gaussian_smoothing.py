@@ -19,6 +19,7 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
 from smmd_lightning.losses.functional import negentropy, soft_target_divergence
+from smmd_lightning.losses.settings import check_number, check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 
@@ -44,16 +45,14 @@ class GaussianSmoothingLoss(NumericLoss):
             ValueError: A setting is outside its range.
         """
         super().__init__()
-        if bandwidth <= 0:
-            raise ValueError(f"bandwidth must be above 0, got {bandwidth}.")
-        if not 0 <= smoothing <= 1:
-            raise ValueError(f"smoothing must be from 0 to 1, got {smoothing}.")
+        check_width("bandwidth", bandwidth)
+        check_number("smoothing", smoothing, most=1)
         self.bandwidth = bandwidth
         self.smoothing = smoothing
         self.squash = kernels.checked_squash(squash)
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:
-        """Soft target of each possible target, one a row, and what of the cross-entropy to it no prediction avoids."""
+        """Soft target of each possible target, one per row, and their negative entropies."""
         distances_NN = kernels.squash(kernels.pairwise_distances(vocabulary.values), self.squash)
         spread_NN = kernels.gaussian(distances_NN, self.bandwidth)
         spread_NN = spread_NN / spread_NN.sum(1, keepdim=True)

@@ -23,6 +23,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from smmd_lightning.losses.settings import LARGEST, check_number
+
 Distance = Literal["absolute", "log", "circular"]
 RADEMACHER_FEATURES = 64
 """Signs that a value-agnostic feature vector has: many enough that clamping negative products away keeps
@@ -42,15 +44,29 @@ def pairwise_distances(values_N: Tensor, distance: Distance = "absolute", period
     Returns:
         (N, N) symmetric, zero on the diagonal and between equal values.
 
+    Raises:
+        ValueError: `log` with a value of -1 or less, or `circular` without a period longer than the values' span.
+
     Example:
         >>> pairwise_distances(torch.tensor([0.0, 30.0, 59.0]), "circular", period=60)[0].tolist()
         [0.0, 30.0, 1.0]
     """
+    if distance == "log" and (values_N <= -1).any():
+        raise ValueError(
+            f"distance='log' compares log(1 + value), so all values must be above -1; got {values_N.min():g}."
+        )
     values_N = values_N.log1p() if distance == "log" else values_N
     distances_NN = (values_N[:, None] - values_N[None, :]).abs()
     if distance == "circular":
         if period is None:
             raise ValueError("distance='circular' needs a period, e.g. 60 for minutes; got None.")
+        span = float(values_N.max() - values_N.min())
+        if not span < period:
+            raise ValueError(
+                f"period={period:g} would make different values equal: the numeric tokens are worth "
+                f"{values_N.min():g} to {values_N.max():g}, which must lie less than one period apart. Set a longer "
+                "period, or vocabulary.largest below it."
+            )
         distances_NN = distances_NN.remainder(period)
         distances_NN = torch.minimum(distances_NN, period - distances_NN)
     return distances_NN
@@ -78,10 +94,10 @@ def checked_squash(factor: float | None) -> float | None:
     """Return the factor of `squash` as given.
 
     Raises:
-        ValueError: It is between 0 and 1, or negative.
+        ValueError: It is not finite, below 1 or above a million.
     """
-    if factor and factor < 1:
-        raise ValueError(f"squash must be at least 1, or None (or 0) for off, got {factor}.")
+    if factor:
+        check_number("squash, where not off (None or 0),", factor, least=1, most=LARGEST)
     return factor
 
 

@@ -23,6 +23,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
 from smmd_lightning.losses.positions import NumericPositions, number_tables, numbers_and_places
+from smmd_lightning.losses.settings import LARGEST, check_number, check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 LARGEST_PLACE = 30
@@ -73,10 +74,8 @@ class NTILLoss(NumericLoss):
             ("relative", relative),
             ("magnitude", magnitude),
         ):
-            if weight < 0:
-                raise ValueError(f"{name} must not be below 0, got {weight}.")
-        if temperature <= 0:
-            raise ValueError(f"temperature must be above 0, got {temperature}.")
+            check_number(name, weight, most=LARGEST)
+        check_width("temperature", temperature)
         self.place_growth = place_growth
         self.relative = relative
         self.magnitude = magnitude

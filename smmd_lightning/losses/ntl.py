@@ -25,6 +25,7 @@ from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
 from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
+from smmd_lightning.losses.settings import check_choice
 from smmd_lightning.vocabulary import NumericVocabulary
 
 ERRORS: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "mae": F.l1_loss, "huber": F.huber_loss}
@@ -94,8 +95,7 @@ class NTLRegressionLoss(NumericLoss):
         """
         super().__init__()
         self.needs_log_normalizer = self.reweigh = reweigh
-        if error not in ERRORS:
-            raise ValueError(f"error must be one of {', '.join(ERRORS)}, got {error!r}.")
+        check_choice("error", error, tuple(ERRORS))
         self.error = error
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.positions import NumericPositions, number_tables, numbers_and_places
+from smmd_lightning.losses.settings import check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 
@@ -48,8 +49,7 @@ class PlaceWeightedLoss(NumericLoss):
             ValueError: `base` is not above 0.
         """
         super().__init__()
-        if base <= 0:
-            raise ValueError(f"base must be above 0, got {base}.")
+        check_width("base", base)
         self.loss = loss
         self.base = base
         self.needs_log_normalizer = loss.needs_log_normalizer

@@ -22,7 +22,7 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
 from smmd_lightning.losses.functional import quadratic_form_loss, smmd_form
-from smmd_lightning.losses.toeplitz import Blocks, cut
+from smmd_lightning.losses.settings import LARGEST, check_choice, check_number, check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 Term = Literal["smmd", "mmd", "smooth"]
@@ -57,10 +57,8 @@ class SMMDLoss(NumericLoss):
         [0.0, 1.36, 2.63]
     """
 
-    near: Tensor
-    between_QQ: Tensor
-    basis_RW: Tensor
-    """The (N, N) matrix M of A = M + diag(d), as `toeplitz.Blocks`."""
+    coupling_NN: Tensor
+    """The matrix M of A = M + diag(d)."""
     diagonal_N: Tensor
 
     def __init__(
@@ -92,24 +90,22 @@ class SMMDLoss(NumericLoss):
             ValueError: A setting is outside its range, or the settings contradict each other.
         """
         super().__init__()
-        for name, value, allowed in (
-            ("term", term, ("smmd", "mmd", "smooth")),
-            ("kernel", kernel, ("gaussian", "laplace", "random", "shuffled")),
-            ("distance", distance, ("absolute", "log", "circular")),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
-        if not bandwidths or min(bandwidths) <= 0:
-            raise ValueError(f"bandwidths must be one or more positive numbers, got {tuple(bandwidths)}.")
-        if smoothness != "auto" and not (isinstance(smoothness, int | float) and smoothness >= 0):
-            raise ValueError(f"smoothness must be 'auto' or a number not below 0, got {smoothness!r}.")
+        check_choice("term", term, ("smmd", "mmd", "smooth"))
+        check_choice("kernel", kernel, ("gaussian", "laplace", "random", "shuffled"))
+        check_choice("distance", distance, ("absolute", "log", "circular"))
+        if not bandwidths:
+            raise ValueError("bandwidths must hold at least one number, got none.")
+        for bandwidth in bandwidths:
+            check_width("each of bandwidths", bandwidth)
+        if smoothness != "auto":
+            check_number("smoothness, where not 'auto',", smoothness, most=LARGEST)
         if (distance == "circular") != (period is not None):
             raise ValueError(
                 "distance='circular' and period belong together (60 for minutes), "
                 f"got distance={distance!r} and period={period}."
             )
-        if period is not None and period <= 0:
-            raise ValueError(f"period must be above 0, got {period}.")
+        if period is not None:
+            check_width("period", period)
         self.term = term
         self.kernel = kernel
         self.bandwidths = tuple(bandwidths)
@@ -135,10 +131,9 @@ class SMMDLoss(NumericLoss):
         alpha = kernels.smoothness_weight(kernel_NN) if self.smoothness == "auto" else self.smoothness
         mmd, smooth = {"smmd": (1.0, alpha), "mmd": (1.0, 0.0), "smooth": (0.0, alpha)}[self.term]
         coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd, smooth)
-        return {**cut(coupling_NN)._asdict(), "diagonal_N": diagonal_N}
+        return {"coupling_NN": coupling_NN, "diagonal_N": diagonal_N}
 
     def per_position(self, logits_KN: Tensor, target_K: Tensor, positions: NumericPositions | None = None) -> Tensor:
         """Compute r' A r of each position."""
-        tables = (self.near, self.between_QQ, self.basis_RW, self.diagonal_N)
-        *coupling, diagonal_N = (table.to(logits_KN) for table in tables)
-        return quadratic_form_loss(logits_KN, target_K, Blocks(*coupling), diagonal_N)
+        coupling_NN, diagonal_N = self.coupling_NN.to(logits_KN), self.diagonal_N.to(logits_KN)
+        return quadratic_form_loss(logits_KN, target_K, coupling_NN, diagonal_N)

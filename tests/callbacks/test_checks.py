@@ -75,7 +75,7 @@ IMPOSSIBLE = {
     ),
     "bandwidth below 0": (
         ["--model.numeric_loss.init_args.bandwidths=[-2]"],
-        r"^bandwidths must be one or more positive numbers, got \(-2\.0,\)\.$",
+        r"^each of bandwidths must be a finite number from 1e-06 to 1e\+06, got -2\.0\.$",
     ),
     "misspelt metric to monitor": (
         ["--checkpoint.monitor=val/exact_mach"],

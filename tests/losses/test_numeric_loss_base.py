@@ -80,7 +80,7 @@ def test_tables_are_in_no_checkpoint_and_a_bound_loss_loads_an_unbound_one(loss)
 
 
 def test_tables_stay_float32_when_the_model_is_cast_or_emptied(loss):
-    before = loss.near.clone()
+    before = loss.coupling_NN.clone()
     model = torch.nn.ModuleList([loss, torch.nn.Linear(2, 2)])
     for cast in (
         lambda: model.to(torch.bfloat16),
@@ -89,14 +89,14 @@ def test_tables_stay_float32_when_the_model_is_cast_or_emptied(loss):
         lambda: model.to_empty(device="cpu"),
     ):
         cast()
-        assert loss.near.dtype == torch.float32
-        assert torch.equal(loss.near, before)
+        assert loss.coupling_NN.dtype == torch.float32
+        assert torch.equal(loss.coupling_NN, before)
 
 
 def test_binding_under_a_meta_device_computes_real_tables():
     with torch.device("meta"):
         loss = SMMDLoss(kernel="random").bind(NumericVocabulary(range(10), range(10)))
-    assert loss.near.device.type == "cpu"
+    assert loss.coupling_NN.device.type == "cpu"
     assert loss.from_logits(torch.zeros(1, 2, 10), torch.ones(1, 2, dtype=torch.int64)) > 0
 
 

@@ -324,14 +324,15 @@ def test_place_weights_survive_a_hundred_digits():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: NTLWASLoss(squash=0.3), "squash must be at least 1"),
+        (lambda: NTLWASLoss(squash=0.3), "squash, .*, must be a finite number from 1 to 1e.06, got 0.3"),
         (lambda: NTLRegressionLoss("rmse"), "error must be one of mse, mae, huber, got 'rmse'"),
-        (lambda: NTILLoss(relative=-1), "relative must not be below 0, got -1"),
-        (lambda: NTILLoss(temperature=0), "temperature must be above 0"),
-        (lambda: Dist2Loss(temperature=0), "temperature must be above 0, got 0"),
-        (lambda: GaussianSmoothingLoss(bandwidth=0), "bandwidth must be above 0"),
-        (lambda: GaussianSmoothingLoss(smoothing=1.1), "smoothing must be from 0 to 1, got 1.1"),
-        (lambda: PlaceWeightedLoss(SMMDLoss(), base=0), "base must be above 0"),
+        (lambda: NTILLoss(relative=-1), "relative must be a finite number from 0 .* got -1"),
+        (lambda: NTILLoss(temperature=0), "temperature must be a finite number from 1e-06"),
+        (lambda: NTILLoss(place_growth=float("nan")), "place_growth must be a finite number .* got nan"),
+        (lambda: Dist2Loss(temperature=0), "temperature must be .* got 0"),
+        (lambda: GaussianSmoothingLoss(bandwidth=0), "bandwidth must be .* got 0"),
+        (lambda: GaussianSmoothingLoss(smoothing=1.1), "smoothing must be a finite number from 0 to 1, got 1.1"),
+        (lambda: PlaceWeightedLoss(SMMDLoss(), base=0), "base must be .* got 0"),
     ],
 )
 def test_impossible_settings_are_refused_by_name(make, message):
