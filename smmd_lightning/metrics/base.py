@@ -46,7 +46,7 @@ class AnswerMetrics(torchmetrics.Metric):
             `by_kind/<kind>/<name>`.
         tolerant_rule: What `close_enough` asks, in words ("within 5 minutes").
         curve: Axis of the plot of accuracy by tolerance; None for none.
-        places: Names of the digits' places in `digits`, from the right.
+        places: Names of the digits' places in `digits`, from the ones on.
         plots: "package.module:function" of a function that takes a judged part of a report and returns SVG figures to
             be shown instead of the plots about numbers; empty for none.
         overlay: "package.module:function" of a function (row, picture or None, size in pixels) -> picture or None that
@@ -147,9 +147,9 @@ class AnswerMetrics(torchmetrics.Metric):
         return len(table_NC)
 
     def digits(self, text: str) -> str | None:
-        """Returns the digits of a truth or a parsed answer, compared place by place from the right; None for none."""
+        """Returns the digits of a truth or a parsed answer, compared place by place from the point; None for none."""
         found = parse_quantity(text)
-        return None if found is None else f"{abs(found.value):f}".partition(".")[0]
+        return None if found is None else f"{abs(found.value):f}"
 
     def score(self, prediction: str, example: NumericExample) -> Score:
         """Returns what the prediction file says about one answer; changes nothing."""

@@ -140,10 +140,11 @@ def share_within(errors: Sequence[float], tolerances: Sequence[float]) -> list[I
 
 
 def digit_confusion(pairs: Sequence[tuple[str, str]]) -> dict[int, Counter[tuple[str, str]]]:
-    """Counts true and answered digits by place, places counted from the right: 0 for ones, 1 for tens.
+    """Counts true and answered digits by place: 0 for ones, 1 for tens, -1 for tenths.
 
     Args:
-        pairs: Texts of digits, truth first. A place that the truth does not have is not counted.
+        pairs: Texts of digits, truth first, with or without decimals. A place that the truth does not have is not
+            counted; decimals that an answer leaves out are 0.
 
     Returns:
         By place, counts of (true digit, answered digit); the answered digit may be `NO_DIGIT`.
@@ -153,9 +154,13 @@ def digit_confusion(pairs: Sequence[tuple[str, str]]) -> dict[int, Counter[tuple
     """
     counts: dict[int, Counter[tuple[str, str]]] = {}
     for truth, answer in pairs:
-        for place, digit in enumerate(reversed(truth)):
-            answered = answer[-1 - place] if place < len(answer) else NO_DIGIT
+        (whole, _, decimals), (said, _, said_decimals) = truth.partition("."), answer.partition(".")
+        for place, digit in enumerate(reversed(whole)):
+            answered = said[-1 - place] if place < len(said) else NO_DIGIT
             counts.setdefault(place, Counter())[digit, answered] += 1
+        for place, digit in enumerate(decimals):
+            answered = said_decimals[place] if place < len(said_decimals) else "0"
+            counts.setdefault(-1 - place, Counter())[digit, answered] += 1
     return dict(sorted(counts.items()))
 
 

@@ -78,11 +78,12 @@ def digit_texts(row: dict[str, Any], metrics: AnswerMetrics) -> tuple[str, str] 
 
 
 def confusions(judged: Judged, most: int = 4) -> list[str]:
-    """True against answered digit at each place, the lowest places of whole numbers."""
+    """True against answered digit at each place, the lowest ones from hundredths on."""
     pairs = [texts for row in judged.rows if (texts := digit_texts(row, judged.metrics))]
     plots = []
-    names = judged.metrics.places
-    for place, counts in list(digit_confusion(pairs).items())[: min(most, len(names))]:
+    names = dict(enumerate(judged.metrics.places)) | {-1: "tenths", -2: "hundredths"}
+    named = [item for item in digit_confusion(pairs).items() if item[0] in names]
+    for place, counts in named[:most]:
         rows = sorted({truth for truth, _ in counts})
         columns = sorted({answer for _, answer in counts} | set(rows), key=lambda digit: (digit == NO_DIGIT, digit))
         totals = {row: sum(count for (truth, _), count in counts.items() if truth == row) for row in rows}

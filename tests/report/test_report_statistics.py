@@ -104,6 +104,15 @@ def test_what_the_page_shows_of_an_answer_follows_the_present_rules_and_not_the_
     assert (judged["parsed"], judged["error"], judged["correct"], judged["id"]) == ("0.12", 0.0, True, "a")
 
 
+def test_digits_are_compared_place_by_place_from_the_point():
+    counts = digit_confusion([("6.4", "6"), ("6.4", "16.41"), ("0.25", "0.52")])
+    assert counts == {
+        -2: {("5", "2"): 1},
+        -1: {("4", "0"): 1, ("4", "4"): 1, ("2", "5"): 1},
+        0: {("6", "6"): 2, ("0", "0"): 1},
+    }
+
+
 @pytest.mark.parametrize("task", ["clock", "chart", "math"])
 def test_intervals_agree_with_the_metrics_of_the_run(tmp_path, write_run, task):
     from smmd_lightning.metrics import metrics_for
