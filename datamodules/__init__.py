@@ -23,6 +23,8 @@ _HOME = {
     "MathHub": "text_math",
     "InstrumentDataModule": "instrument",
     "DrawnInstruments": "instrument",
+    "CaptionDataModule": "captions",
+    "DrawnCaptions": "captions",
     "MixedDataModule": "mixed",
     "Part": "mixed",
 }

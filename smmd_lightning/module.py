@@ -33,6 +33,7 @@ from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.metrics.beliefs import NumericRecorder
 from smmd_lightning.objective import LossSums, NumericObjective, StepCounts, Window
+from smmd_lightning.optimizers import scale_learning_rates
 from smmd_lightning.schedules import WarmUpAndDecay, planned_steps
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, VocabularyOptions
@@ -54,6 +55,9 @@ class SMMDModule(LightningModule):
         save_trained_only: Whether checkpoints leave out the weights that are frozen.
         save_distributions: Whether predictions also tell expected value and spread of each number.
         weight_schedule: Shares of `loss_weight` over the optimizer steps of the training. None: all of it, always.
+        lr_scale: Factors of the learning rate by pattern (`fnmatch`) of parameter names, as in
+            `{"model.multi_modal_projector.*": 5.0, "*.lora_B.*": 16.0}` (the second is LoRA+, arXiv 2402.12354). The
+            first pattern that fits counts. None: one rate for all.
 
     Raises:
         ValueError: A setting is out of its range.
@@ -72,6 +76,7 @@ class SMMDModule(LightningModule):
         save_trained_only: bool = False,
         save_distributions: bool = False,
         weight_schedule: WarmUpAndDecay | None = None,
+        lr_scale: dict[str, float] | None = None,
     ) -> None:
         super().__init__()
         if max_new_tokens < 1:
@@ -79,6 +84,7 @@ class SMMDModule(LightningModule):
         self.backbone = backbone
         self.objective = NumericObjective(numeric_loss, loss_weight)
         self.weight_schedule = weight_schedule
+        self.lr_scale = lr_scale
         self.optimizer = optimizer
         self.lr_scheduler = lr_scheduler
         self.vocabulary = vocabulary
@@ -124,6 +130,7 @@ class SMMDModule(LightningModule):
         if not trained:
             raise ValueError("Nothing to train: every parameter is frozen. Look at the backbone's freeze settings.")
         optimizer = self.optimizer(trained)
+        scale_learning_rates(optimizer, self.lr_scale or {})
         self._fresh_groups = group_settings(optimizer)
         if self.lr_scheduler is None:
             return optimizer

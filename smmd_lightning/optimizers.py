@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -41,6 +42,65 @@ def orthogonalised(matrices_NRC: torch.Tensor, coefficients: tuple[float, float,
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x.mT if rows > columns else x
+
+
+def plain_name(name: str) -> str:
+    """Returns a parameter's name in the Hugging Face model, without the wrappers that a module puts around it.
+
+    >>> plain_name("backbone.model.base_model.model.model.layers.0.self_attn.q_proj.lora_B.default.weight")
+    'model.layers.0.self_attn.q_proj.lora_B.default.weight'
+    """
+    return name.removeprefix("backbone.model.").removeprefix("base_model.model.")
+
+
+def scale_learning_rates(optimizer: Optimizer, scales: Mapping[str, float]) -> None:
+    """Gives parameters whose names fit a pattern another learning rate, in groups of their own.
+
+    Call it before a schedule is made, which then scales all rates alike.
+
+    Args:
+        optimizer: Made of named parameters; changed in place.
+        scales: Factors of the learning rate by pattern (`fnmatch`) of names in the Hugging Face model; the first
+            pattern that fits counts.
+
+    Raises:
+        ValueError: A factor is not above 0, or a pattern fits no trained parameter.
+    """
+    if not scales:
+        return
+    for pattern, scale in scales.items():
+        if not 0 < scale < math.inf:
+            raise ValueError(f"lr_scale: the factor of {pattern!r} must be above 0, got {scale}")
+    fitted: set[str] = set()
+    parts = optimizer.parts if isinstance(optimizer, MuonAdamW) else [optimizer]
+    for part in parts:
+        part.param_groups[:] = [new for group in part.param_groups for new in _split_group(group, scales, fitted)]
+    if isinstance(optimizer, MuonAdamW):
+        optimizer.param_groups = [group for part in parts for group in part.param_groups]
+        optimizer.share()
+    if unfit := [pattern for pattern in scales if pattern not in fitted]:
+        raise ValueError(
+            f"lr_scale: {unfit} fit no trained parameter, or earlier patterns took them all. Names are those of the "
+            "model, for example model.multi_modal_projector.linear_1.weight"
+        )
+
+
+def _split_group(group: dict[str, Any], scales: Mapping[str, float], fitted: set[str]) -> list[dict[str, Any]]:
+    """Splits a group by the first pattern that fits each name; notes the patterns that fit in `fitted`."""
+    members: dict[str | None, list[int]] = {}
+    for place, name in enumerate(group["param_names"]):
+        plain = plain_name(name)
+        members.setdefault(next((pattern for pattern in scales if fnmatchcase(plain, pattern)), None), []).append(place)
+    fitted.update(pattern for pattern in members if pattern is not None)
+    return [
+        {
+            **group,
+            "params": [group["params"][place] for place in places],
+            "param_names": [group["param_names"][place] for place in places],
+            "lr": group["lr"] * (1.0 if pattern is None else scales[pattern]),
+        }
+        for pattern, places in members.items()
+    ]
 
 
 class AnyMatrixMuon(Muon):
@@ -144,9 +204,9 @@ class MuonAdamW(Optimizer):
             self.parts.append(AdamW(rest, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
         groups = [group for part in self.parts for group in part.param_groups]
         super().__init__(groups, {})
-        self._share()
+        self.share()
 
-    def _share(self) -> None:
+    def share(self) -> None:
         """Lets the parts work on this optimizer's own groups and state, so that schedules and checkpoints see one."""
         start = 0
         for part in self.parts:
@@ -173,4 +233,4 @@ class MuonAdamW(Optimizer):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads groups and state of both parts."""
         super().load_state_dict(state_dict)
-        self._share()
+        self.share()

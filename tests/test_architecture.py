@@ -23,7 +23,8 @@ ROOMS = {
     "smmd_lightning.objective": {"types", "losses", "vocabulary"},
     "smmd_lightning.strategies": {"checkpoints", "backbones"},
     "smmd_lightning.module": {
-        "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "schedules", "strategies",
+        "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "optimizers", "schedules",
+        "strategies",
     },
     "smmd_lightning.report": {"answers", "checkpoints", "losses", "metrics", "types", "vocabulary"},
     "smmd_lightning.trainers": {"backbones", "losses", "objective", "types", "vocabulary"},
@@ -45,6 +46,7 @@ DATA_ROOMS = {
     "datamodules.base": {"pipeline", "sources"},
     "datamodules.mixed": {"base", "pipeline", "sources"},
     "datamodules.clock": {"base", "sources"},
+    "datamodules.captions": {"base", "sources"},
     "datamodules.chart": {"base", "sources"},
     "datamodules.instrument": {"base", "clock", "sources"},
     "datamodules.text_math": {"base", "sources"},

@@ -215,3 +215,39 @@ def test_with_kernels_it_goes_on_from_its_state_exactly():
     walk(parts, resumed, 2, 4)
     for value, other in zip(whole.parameters(), parts.parameters(), strict=True):
         assert torch.equal(value, other)
+
+
+@pytest.mark.parametrize("make", [torch.optim.AdamW, MuonAdamW, torch.optim.SGD])
+def test_scaled_learning_rates_are_those_of_an_optimizer_with_groups_of_its_own(make):
+    """A part at ten times the rate steps as it does in an optimizer at ten times the rate, through a schedule."""
+    scales = {"block.*": 10.0, "*.weight": 0.5}
+    ours, whole, fast, slow = Toy(), Toy(), Toy(), Toy()
+    optimizer = make(list(ours.named_parameters()), lr=0.01)
+    optimizers.scale_learning_rates(optimizer, scales)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (step + 1))
+    rates = {name: group["lr"] for group in optimizer.param_groups for name in group["param_names"]}
+    plain = make(list(whole.named_parameters()), lr=0.01)
+    base = {name: group["lr"] for group in plain.param_groups for name in group["param_names"]}
+    expected = {name: rate * (10.0 if name.startswith("block") else 0.5) for name, rate in base.items()}
+    assert rates == pytest.approx(expected)
+    assert sorted(rates) == sorted(name for name, _ in ours.named_parameters())
+    steps(ours, optimizer, 1, schedule)
+    for factor, model, part in ((10.0, fast, "block"), (0.5, slow, "lm_head")):
+        other = make(list(model.named_parameters()), lr=0.01)
+        for group in other.param_groups:
+            group["lr"] *= factor
+        steps(model, other, 1)
+        for name, parameter in getattr(model, part).named_parameters():
+            torch.testing.assert_close(ours.get_parameter(f"{part}.{name}"), parameter)
+    again = make(list(Toy().named_parameters()), lr=0.01)
+    optimizers.scale_learning_rates(again, scales)
+    again.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+    assert [group["lr"] for group in again.param_groups] == [group["lr"] for group in optimizer.param_groups]
+
+
+def test_scales_that_fit_nothing_or_stop_a_part_are_refused():
+    optimizer = torch.optim.AdamW(list(Toy().named_parameters()), lr=0.01)
+    with pytest.raises(ValueError, match=r"\['projector.\*'\] fit no trained parameter"):
+        optimizers.scale_learning_rates(optimizer, {"projector.*": 2.0})
+    with pytest.raises(ValueError, match=r"the factor of 'block.\*' must be above 0, got 0"):
+        optimizers.scale_learning_rates(optimizer, {"block.*": 0})

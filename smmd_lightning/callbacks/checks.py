@@ -22,7 +22,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_debug, rank_zero_war
 from torch import nn
 
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.optimizers import MuonAdamW
+from smmd_lightning.optimizers import MuonAdamW, scale_learning_rates
 from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
 from smmd_lightning.strategies import FSDP1Strategy, ShardedStrategy
 from smmd_lightning.vocabulary import NumericVocabulary
@@ -83,6 +83,9 @@ def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
     setting, optimizer, schedule = "optimizer", None, None
     try:
         optimizer = module.optimizer(trained) if trained else None
+        if optimizer is not None and module.backbone.adapter is None:
+            setting = "lr_scale"
+            scale_learning_rates(optimizer, getattr(module, "lr_scale", None) or {})
         setting = "lr_scheduler"
         if optimizer is not None and module.lr_scheduler is not None:
             schedule = module.lr_scheduler(optimizer)

@@ -93,6 +93,10 @@ IMPOSSIBLE = {
         ["--model.optimizer=torch.optim.Muon", "--model.optimizer.lr=0.001"],
         r"model\.optimizer cannot be made.*Muon only supports 2D parameters",
     ),
+    "learning rate of a part that does not exist": (
+        ["--model.lr_scale={model.projector.*: 3.0}"],
+        r"model\.lr_scale cannot be made with these settings: lr_scale: \['model.projector.\*'\] fit no trained",
+    ),
     "decay without an end": (
         ["--trainer.max_steps=-1", "--trainer.max_time=00:00:00:05"],
         r"model\.lr_scheduler decays over the whole training, but neither trainer\.max_steps nor.*decay: constant",

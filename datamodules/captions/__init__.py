@@ -1,0 +1,5 @@
+"""Drawn scenes with short questions, from which a new projector learns to show a language model what a tower sees."""
+
+from datamodules.captions.module import CaptionDataModule, DrawnCaptions
+
+__all__ = ["CaptionDataModule", "DrawnCaptions"]
