@@ -25,6 +25,7 @@ _HOME = {
     "DrawnInstruments": "instrument",
     "CaptionDataModule": "captions",
     "DrawnCaptions": "captions",
+    "NearMissPairs": "preferences",
     "MixedDataModule": "mixed",
     "Part": "mixed",
 }

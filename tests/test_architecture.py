@@ -27,7 +27,7 @@ ROOMS = {
         "strategies",
     },
     "smmd_lightning.report": {"answers", "checkpoints", "losses", "metrics", "types", "vocabulary"},
-    "smmd_lightning.trainers": {"backbones", "losses", "objective", "types", "vocabulary"},
+    "smmd_lightning.trainers": {"answers", "metrics", "backbones", "losses", "objective", "types", "vocabulary"},
     "smmd_lightning.callbacks": {
         "_version", "answers",
         "backbones", "checkpoints", "metrics", "optimizers", "report", "schedules", "strategies", "types",
@@ -48,6 +48,7 @@ DATA_ROOMS = {
     "datamodules.clock": {"base", "sources"},
     "datamodules.captions": {"base", "sources"},
     "datamodules.chart": {"base", "sources"},
+    "datamodules.preferences": set(),
     "datamodules.instrument": {"base", "clock", "sources"},
     "datamodules.text_math": {"base", "sources"},
 }

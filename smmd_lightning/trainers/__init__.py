@@ -9,6 +9,9 @@ _HOME = {
     "SMMDTrainer": "numeric",
     "SMMDSFTTrainer": "sft",
     "score_supervised": "scoring",
+    "AnswerReward": "rewards",
+    "CRPSReward": "rewards",
+    "FormatReward": "rewards",
 }
 
 __all__ = list(_HOME)
