@@ -9,17 +9,15 @@ One run lives in one folder, `run_dir`: config.yaml, TensorBoard log, checkpoint
 from __future__ import annotations
 
 import json
-import logging
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from lightning.pytorch import LightningDataModule, Trainer
 from lightning.pytorch.callbacks import Callback, LearningRateMonitor, ProgressBar
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI, instantiate_class
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, instantiate_class
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import CheckpointIO
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
@@ -40,10 +38,12 @@ from smmd_lightning.callbacks.csv_log import keep_csv_logs
 from smmd_lightning.callbacks.progress import progress
 from smmd_lightning.checkpoints.files import AtomicCheckpointIO, newest_complete
 from smmd_lightning.checkpoints.sharded import META, read_file
+from smmd_lightning.compat.messages import hide_advertisement, hide_warnings_of_lightning, is_failed_union
+from smmd_lightning.compat.of_lightning import CommandLine
 from smmd_lightning.module import SMMDModule
 
 
-class SMMDCLI(LightningCLI):
+class SMMDCLI(CommandLine):
     """LightningCLI for `SMMDModule` and any data module.
 
     Adds: `run_dir`, under which everything is written; the data module's `processor` and `seed`, linked to the
@@ -99,25 +99,24 @@ class SMMDCLI(LightningCLI):
             while isinstance(cause.__cause__, ValueError):
                 cause = cause.__cause__
             # jsonargparse puts the whole config behind the message, and before it the types that were tried.
-            if cause is error or not str(error).startswith("Does not validate against any of the Union"):
+            if cause is error or not is_failed_union(error):
                 raise
             raise cause from None
 
-    def _set_seed(self) -> None:
-        """Seeds everything.
+    def check_settings(self) -> None:
+        """Checks the seed before it is set.
 
         Raises:
             ValueError: The seed is out of range.
         """
-        check_seed(self._get(self.config, "seed_everything"))
-        super()._set_seed()
+        check_seed(self.chosen(self.config, "seed_everything"))
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Makes the trainer; without a logger of the user's, TensorBoard writes into `run_dir`."""
-        settings = self._get(self.config_init, "trainer")
+        settings = self.chosen(self.config_init, "trainer")
         check_trainer(settings)
         if settings.get("logger") in (None, True):
-            kwargs["logger"] = TensorBoardLogger(self._get(self.config_init, "run_dir"), name="", version="")
+            kwargs["logger"] = TensorBoardLogger(self.chosen(self.config_init, "run_dir"), name="", version="")
         strategy = settings.get("strategy")
         if (
             isinstance(strategy, str) and "." in strategy
@@ -135,12 +134,9 @@ class SMMDCLI(LightningCLI):
             ours.append(LearningRateMonitor("step"))
         kwargs["callbacks"] = [*callbacks, *ours]
         trainer = super().instantiate_trainer(**kwargs)
-        if self.config.get("subcommand") == "fit" and self._get(self.config_init, "ckpt_path") is not None:
+        if self.config.get("subcommand") == "fit" and self.chosen(self.config_init, "ckpt_path") is not None:
             keep_csv_logs(trainer)  # here, since the trainer opens its loggers before anything else
         return trainer
-
-    def _parse_ckpt_path(self) -> None:
-        """Does nothing: settings of a checkpoint come first on the command line instead, see `with_checkpoint`."""
 
 
 def with_checkpoint(args: Sequence[str]) -> list[str]:
@@ -182,7 +178,8 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
     Returns:
         The command line, with `trainer`, `model` and `datamodule`.
     """
-    _quieten()
+    hide_advertisement()
+    hide_warnings_of_lightning()
     os.umask(os.umask(0o022) | 0o002)  # what a run writes is for its group at most, never for everybody to change
     if args is None:
         sys.argv[1:] = with_checkpoint(sys.argv[1:])
@@ -203,14 +200,6 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         args=args,
         run=run,
     )
-
-
-def _quieten() -> None:
-    """Keeps an advertisement and a warning about Lightning's own code out of a run's output."""
-    engine = logging.getLogger("lightning.pytorch.utilities.rank_zero")
-    if not engine.filters:
-        engine.addFilter(lambda record: "litlogger" not in str(record.msg))
-    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", module="lightning")
 
 
 def _data_seed(seed: bool | int) -> int:

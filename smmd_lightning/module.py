@@ -29,6 +29,7 @@ from smmd_lightning.checkpoints.resume import (
     settle_counters,
 )
 from smmd_lightning.checkpoints.settings import keep_settings
+from smmd_lightning.compat.of_lightning import trainer_of
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.metrics.beliefs import NumericRecorder
@@ -115,7 +116,8 @@ class SMMDModule(LightningModule):
             numbers = NumericVocabulary.from_tokenizer(tokenizer, **asdict(self.vocabulary))
         if self.objective.numeric_loss is not None and numbers is not None:
             self.objective.numeric_loss.bind(numbers)  # settings that do not fit the vocabulary fail here
-        strategy = None if self._trainer is None else self.trainer.strategy
+        trainer = trainer_of(self)
+        strategy = None if trainer is None else trainer.strategy
         if isinstance(strategy, ShardedStrategy) and not self.backbone.loaded:
             strategy.load_backbone(self.backbone)
         else:
@@ -301,7 +303,8 @@ class SMMDModule(LightningModule):
         self._without_numbers = checkpoint.get("steps_without_numbers", 0)
         self.asking = checkpoint.get("asking")
         settings = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
-        if self._trainer is not None and self.trainer.state.fn == TrainerFn.FITTING:
+        trainer = trainer_of(self)
+        if trainer is not None and trainer.state.fn == TrainerFn.FITTING:
             self._optimizer_before = settings.get("optimizer")
         if not self.hparams:
             self.save_hyperparameters(settings, logger=False)

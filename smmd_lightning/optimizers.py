@@ -15,7 +15,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.optim import AdamW, Muon, Optimizer
+from torch.optim import AdamW, Optimizer
+
+from smmd_lightning.compat.of_torch import MuonGroups
 
 NOT_HIDDEN = ("embed", "lm_head", "class_token", "bias")
 """Parts of names of matrices that are no hidden ones."""
@@ -103,7 +105,7 @@ def _split_group(group: dict[str, Any], scales: Mapping[str, float], fitted: set
     ]
 
 
-class AnyMatrixMuon(Muon):
+class AnyMatrixMuon(MuonGroups):
     """`torch.optim.Muon`, which multiplies in float32 on a CPU, and takes kernels of convolutions as matrices.
 
     torch multiplies in bfloat16 everywhere; a CPU without instructions for that takes 20 times as long. A kernel
@@ -133,12 +135,8 @@ class AnyMatrixMuon(Muon):
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        parameters: list[torch.Tensor] = []
-        gradients: list[torch.Tensor] = []
-        buffers: list[torch.Tensor] = []
-        self._init_group(group, parameters, gradients, buffers)
         of_shape = defaultdict(list)
-        for parameter, gradient, buffer in zip(parameters, gradients, buffers, strict=True):
+        for parameter, gradient, buffer in zip(*self.gather(group), strict=True):
             buffer.lerp_(gradient, 1 - group["momentum"])
             update = (gradient.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer).flatten(1)
             of_shape[update.shape].append((parameter, update))

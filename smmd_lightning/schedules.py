@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import LambdaLR
+
+from smmd_lightning.compat.of_torch import SteppedSchedule
 
 if TYPE_CHECKING:
     from lightning.pytorch import Trainer
@@ -73,7 +74,7 @@ def planned_steps(trainer: Trainer) -> int | None:
     return None if math.isinf(steps) else int(steps)
 
 
-class WarmupDecay(LambdaLR):
+class WarmupDecay(SteppedSchedule):
     """The same for the learning rate.
 
     A checkpoint keeps how far the schedule has come, not its settings: a run that goes on with more steps, another
@@ -109,15 +110,3 @@ class WarmupDecay(LambdaLR):
         """Returns the share of the full rate at optimizer step `step` (0-based)."""
         shape = WarmUpAndDecay(self.warmup_steps, self.decay, self.decay_share, self.floor)
         return shape.factor(step, self.total_steps)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns how many steps have been made."""
-        return {"last_epoch": self.last_epoch, "_step_count": self._step_count}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on after as many steps, at the rate that the present settings have there."""
-        self.last_epoch, self._step_count = state_dict["last_epoch"], state_dict["_step_count"]
-        # The optimizer's state came from the checkpoint too, with the rates of the settings before.
-        for group, base in zip(self.optimizer.param_groups, self.base_lrs, strict=True):
-            group["initial_lr"], group["lr"] = base, base * self.factor(self.last_epoch)
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]

@@ -25,6 +25,7 @@ from datamodules.pipeline.collate import Collator, TooLong
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.shared_memory import Parcel
 from datamodules.sources.images import BadSample
+from smmd_lightning.compat.messages import is_error_inside_worker
 from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey, Source
 
 log = logging.getLogger(__name__)
@@ -244,7 +245,7 @@ def _from_workers(batches: Iterator[Batch]) -> Iterator[Batch]:
     try:
         yield from batches
     except (EOFError, ConnectionError, FileNotFoundError) as error:
-        if "in DataLoader worker process" in str(error):  # the error of a sample, sent by a worker that lives
+        if is_error_inside_worker(error):  # the error of a sample, sent by a worker that lives
             raise
         raise RuntimeError(f"DataLoader worker exited unexpectedly while it handed over a batch: {error!r}") from error
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from datamodules.sources.tables import Table
+from smmd_lightning.compat.messages import is_table_without_rows
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -65,7 +66,7 @@ def read_table(
         else:
             rows = getattr(datasets.Dataset, f"from_{kind}")(str(path), cache_dir=cache_dir, **options)
     except Exception as error:  # datasets, pandas and pyarrow each have their own
-        if "corresponds to no data" in str(error):
+        if is_table_without_rows(error):
             raise ValueError(f"{path}: the file holds no rows") from error
         detail = _broken_line(path) or f"{type(error.__cause__ or error).__name__}: {error.__cause__ or error}"
         raise ValueError(f"{path}: cannot be read as {kind}: {detail}") from error

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from smmd_lightning.compat.messages import hide_warning_of_peft
+
 if TYPE_CHECKING:
     from peft import PeftModel
     from transformers import PreTrainedModel
@@ -124,8 +126,8 @@ class LoRA:
             task_type="CAUSAL_LM",
         )
         wanted = matching(causal, self.also_train)
-        with warnings.catch_warnings():  # peft reads a property of transformers that is on its way out
-            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+        with warnings.catch_warnings():
+            hide_warning_of_peft()
             model: Any = get_peft_model(causal, config)
         for parameter in wanted.values():
             parameter.requires_grad_(True)

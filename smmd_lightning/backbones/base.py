@@ -28,6 +28,7 @@ from smmd_lightning.backbones.loading import ModelSource, build, checkpoint_bloc
 from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, splits_at_head
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.scoring import Score, score_supervised
+from smmd_lightning.compat.of_transformers import block_names
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
@@ -121,7 +122,7 @@ class Backbone(nn.Module, ABC):
     @property
     def loaded(self) -> bool:
         """Whether `load` has built the model."""
-        return "model" in self._modules
+        return hasattr(self, "model")
 
     @property
     def causal(self) -> PreTrainedModel:
@@ -148,7 +149,7 @@ class Backbone(nn.Module, ABC):
     @property
     def blocks(self) -> list[nn.Module]:
         """The repeated blocks of decoder and vision tower, in order: what FSDP shards one by one."""
-        names = set(self.causal._no_split_modules or ())
+        names = block_names(self.causal)
         return [module for module in self.causal.modules() if type(module).__name__ in names]
 
     def trainable_names(self) -> list[str]:

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from smmd_lightning.backbones.image_template import with_images
 from smmd_lightning.backbones.tiny.tower import register
+from smmd_lightning.compat.of_transformers import can_build
 
 TOLERANCE = 1e-5
 """Largest relative difference (of norms) that a part may show in its new place, in float32."""
@@ -123,7 +124,7 @@ def load_tower(path: str, trust_remote_code: bool = False) -> Any:
 
     config = AutoConfig.from_pretrained(path, trust_remote_code=trust_remote_code)
     options: dict[str, Any] = {"dtype": torch.float32, "trust_remote_code": trust_remote_code}
-    if type(config) in AutoModelForImageTextToText._model_mapping:
+    if can_build(AutoModelForImageTextToText, config):
         model: Any = AutoModelForImageTextToText.from_pretrained(path, **options)
         tower = model.get_encoder("image")
     else:
@@ -198,7 +199,7 @@ def check_parts(causal: Any, tower: Any, language: Any, edge: int) -> None:
 
 
 def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, seed: int) -> Any:
-    from transformers import LlavaConfig, LlavaForConditionalGeneration
+    from transformers import AutoModelForImageTextToText, LlavaConfig
 
     tied = bool(language.config.tie_word_embeddings)
     own = language.generation_config
@@ -214,7 +215,7 @@ def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, 
     )
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.manual_seed(seed)
-        causal: Any = LlavaForConditionalGeneration._from_config(config, dtype=torch.float32)
+        causal: Any = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
         causal.model.vision_tower.load_state_dict(tower.state_dict())
         causal.model.language_model.load_state_dict(language.base_model.state_dict())
         if not tied:

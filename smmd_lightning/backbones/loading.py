@@ -11,6 +11,7 @@ import torch
 
 from smmd_lightning.backbones.adapters import refuse_mismatch
 from smmd_lightning.backbones.locate import locate, split_gguf
+from smmd_lightning.compat.of_transformers import attention_of, can_build, leave_inputs_without_gradients
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
@@ -116,10 +117,10 @@ def read_config(source: ModelSource) -> tuple[str, PretrainedConfig, dict[str, A
     except (OSError, ValueError) as error:
         raise (OSError if isinstance(error, OSError) else ValueError)(
             f"the model {source.path!r} (revision {source.revision!r}) cannot be loaded: {error} Check "
-            "model.source.init_args.path, and the network or HF_HUB_OFFLINE."
+            "model.backbone.init_args.path, and the network or HF_HUB_OFFLINE."
         ) from error
     auto_class = source.auto_class
-    if type(config) not in auto_class._model_mapping and not _has_remote_code(config, auto_class):
+    if not can_build(auto_class, config) and not _has_remote_code(config, auto_class):
         raise ValueError(
             f"{source.path!r} is a {config.model_type!r} model, which {auto_class.__name__} cannot build; "
             f"{source.wanted_by} is not the class for it"
@@ -161,14 +162,13 @@ def checkpoint_blocks(causal: PreTrainedModel) -> None:
     """
     enable = getattr(causal, "activation_checkpointing_enable", None) or causal.gradient_checkpointing_enable
     enable({"use_reentrant": False})  # its first parameter; the method's name changed in transformers 5
-    if hasattr(causal, "_require_grads_hook"):
-        causal.disable_input_require_grads()
+    leave_inputs_without_gradients(causal)
 
 
 @contextmanager
 def runnable_here(causal: PreTrainedModel) -> Iterator[None]:
     """Lets a model that asks for a GPU's attention kernel run while its weights are still on the CPU."""
-    wanted = causal.config._attn_implementation
+    wanted = attention_of(causal.config)
     if causal.device.type != "cpu" or wanted in (None, "eager", "sdpa"):
         yield
         return

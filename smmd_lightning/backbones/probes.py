@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from smmd_lightning.backbones.loading import runnable_here, special_ids
+from smmd_lightning.compat.of_transformers import attention_of
 
 Encode = Callable[[dict[str, Tensor]], Tensor]
 """Model inputs -> last hidden states (B, T, D)."""
@@ -146,7 +147,7 @@ def check_packing(causal: Any, encode: Encode) -> None:
     difference = float((packed_TD - torch.cat(alone)).norm() / packed_TD.norm().clamp_min(1e-12))
     if difference > TOLERANCE.get(causal.dtype, 1e-4):
         raise ValueError(
-            f"{type(causal).__name__} with attention={causal.config._attn_implementation!r} mixes rows that are packed "
+            f"{type(causal).__name__} with attention={attention_of(causal.config)!r} mixes rows that are packed "
             f"into one (hidden states differ by {difference:.2g}, relative). Set pack to false, or the backbone's "
             "attention to one that keeps them apart: sdpa, eager, flash_attention_2."
         )

@@ -14,12 +14,11 @@ from typing import Any, Literal
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from smmd_lightning.checkpoints.resume import validation_is_due
+from smmd_lightning.compat.of_lightning import LastCheckpoint, is_accumulating, validation_is_due
 from smmd_lightning.metrics import metric_facts
 
 log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ PATHS = ("best_model_path", "kth_best_model_path", "last_model_path")
 """Of a checkpoint callback's state, what names files."""
 
 
-class BestAndLast(ModelCheckpoint):
+class BestAndLast(LastCheckpoint):
     """Writes `checkpoints/best.ckpt` and `checkpoints/last.ckpt` into the run's folder.
 
     Args:
@@ -92,7 +91,7 @@ class BestAndLast(ModelCheckpoint):
         super().on_train_start(trainer, pl_module)
         last = Path(str(self.dirpath)) / f"{self.CHECKPOINT_NAME_LAST}{self.FILE_EXTENSION}"
         if trainer.ckpt_path is not None and Path(trainer.ckpt_path).absolute() == last.absolute():
-            self._last_global_step_saved = trainer.global_step
+            self.saved_step = trainer.global_step
 
     def check_monitor_top_k(self, trainer: Trainer, current: Tensor | None = None) -> bool:
         """Returns whether a value belongs to the best; NaN and infinity never do, nor what has such a loss.
@@ -106,42 +105,37 @@ class BestAndLast(ModelCheckpoint):
                 return False
         return super().check_monitor_top_k(trainer, current)
 
-    def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Flushes the logs first: what is logged of the steps that the checkpoint holds must not be lost with it."""
+    def before_writing(self, trainer: Trainer) -> None:
+        """Flushes the logs: what is logged of the steps that the checkpoint holds must not be lost with it."""
         if trainer.is_global_zero:
             for logger in trainer.loggers:
                 if isinstance(logger, CSVLogger):
                     logger.save()
                 elif isinstance(logger, TensorBoardLogger):
                     logger.experiment.flush()
-        super()._save_checkpoint(trainer, filepath)
-
-    def save_last_now(self, trainer: Trainer) -> None:
-        """Writes `last.ckpt`, on all processes together."""
-        self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Writes the last one where it is due, unless validation comes next and will write it anyway."""
-        if self._should_skip_saving_checkpoint(trainer) or trainer.fit_loop._should_accumulate():
+        if self.nothing_to_save(trainer) or is_accumulating(trainer):
             return
         if self._last_is_due(trainer) and not validation_is_due(trainer):
-            self._last_time_checked = time.monotonic()
+            self.last_checked = time.monotonic()
             self.save_last_now(trainer)
 
     def _last_is_due(self, trainer: Trainer) -> bool:
         if self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0:
             return True
-        if self.last_every is None or self._last_time_checked is None:
+        if self.last_every is None or self.last_checked is None:
             return False
-        due = time.monotonic() - self._last_time_checked >= self.last_every.total_seconds()
+        due = time.monotonic() - self.last_checked >= self.last_every.total_seconds()
         return bool(trainer.strategy.broadcast(due))  # clocks differ, and all must write together
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forgets that this step may have been written already: what validation finds belongs into the file."""
         if not trainer.sanity_checking:
-            self._last_global_step_saved = -1
+            self.saved_step = -1
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Writes both; where the monitored metric is not there, the last one is written before that ends the run."""
@@ -153,5 +147,5 @@ class BestAndLast(ModelCheckpoint):
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Writes the last one if steps were made since it was written."""
-        if not self._should_skip_saving_checkpoint(trainer):
+        if not self.nothing_to_save(trainer):
             self.save_last_now(trainer)

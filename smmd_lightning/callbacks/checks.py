@@ -22,6 +22,7 @@ from lightning.pytorch.utilities.rank_zero import rank_zero_debug, rank_zero_war
 from torch import nn
 
 from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.compat.of_torch import cpu_has_bfloat16
 from smmd_lightning.optimizers import MuonAdamW, scale_learning_rates
 from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
 from smmd_lightning.strategies import FSDP1Strategy, ShardedStrategy
@@ -247,7 +248,7 @@ def check_precision(precision: Any, accelerator: Any) -> None:
             f"trainer.precision={name}: {torch.cuda.get_device_name()} does not compute in bfloat16. "
             "Take 16-mixed or 32-true."
         )
-    if name.startswith("bf16") and not gpu and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    if name.startswith("bf16") and not gpu and not cpu_has_bfloat16():
         rank_zero_warn(
             f"trainer.precision={name}: this CPU has no bfloat16 instructions, torch imitates them and takes several "
             "times as long as in float32. Take 32-true, and dtype: float32 for the backbone."

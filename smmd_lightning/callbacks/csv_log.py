@@ -7,15 +7,13 @@ from pathlib import Path
 
 from lightning.pytorch import Trainer
 from lightning.pytorch.loggers import CSVLogger
-from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 
 from smmd_lightning.checkpoints.atomic import write_text
+from smmd_lightning.compat.of_lightning import CSVWriter, csv_writer, use_csv_writer
 
 
-class _KeptLog(ExperimentWriter):
-    """Lightning's writer, which goes on in a file that is there already."""
-
-    def _check_log_dir_exists(self) -> None:
+class _KeptLog(CSVWriter):
+    def look_at_file(self) -> None:
         file = Path(self.metrics_file_path)
         if file.is_file():
             with file.open(encoding="utf-8", newline="") as lines:
@@ -29,8 +27,8 @@ def keep_csv_logs(trainer: Trainer) -> None:
         trainer: The trainer, before anything was logged.
     """
     for logger in trainer.loggers:
-        if isinstance(logger, CSVLogger) and trainer.is_global_zero and logger._experiment is None:
-            logger._experiment = _KeptLog(log_dir=logger.log_dir)
+        if isinstance(logger, CSVLogger) and trainer.is_global_zero and csv_writer(logger) is None:
+            use_csv_writer(logger, _KeptLog(log_dir=logger.log_dir))
 
 
 def drop_rows_after(trainer: Trainer, step: int) -> None:
@@ -41,7 +39,7 @@ def drop_rows_after(trainer: Trainer, step: int) -> None:
         step: Optimizer steps that the checkpoint has made.
     """
     for logger in trainer.loggers:
-        experiment = getattr(logger, "_experiment", None)
+        experiment = csv_writer(logger) if isinstance(logger, CSVLogger) else None
         if isinstance(experiment, _KeptLog) and Path(experiment.metrics_file_path).is_file():
             lines = Path(experiment.metrics_file_path).read_text(encoding="utf-8").splitlines(keepends=True)
             column = experiment.metrics_keys.index("step") if "step" in experiment.metrics_keys else None

@@ -25,6 +25,8 @@ from torch.optim import Optimizer
 
 from smmd_lightning.callbacks.checks import check_monitored, check_run
 from smmd_lightning.checkpoints.atomic import append_text
+from smmd_lightning.compat.messages import is_failed_allocation, is_worker_death
+from smmd_lightning.compat.of_torch import largest_of_each
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +149,7 @@ def largest_gradient(module: torch.nn.Module) -> Tensor:
     if not parts:
         return torch.zeros(1)
     # The largest value, not the usual norm: sums of squares of float16 would overflow by themselves.
-    return torch.stack([value.float() for value in torch._foreach_norm(parts, math.inf)]).max()[None]
+    return torch.stack([value.float() for value in largest_of_each(parts)]).max()[None]
 
 
 def advice_on(error: BaseException) -> str | None:
@@ -156,15 +158,14 @@ def advice_on(error: BaseException) -> str | None:
     >>> advice_on(RuntimeError("DataLoader worker (pid 7) is killed by signal: Killed.")).split(":")[0]
     "A loader's worker process died"
     """
-    message = str(error)
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "can't allocate memory" in message:
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)) or is_failed_allocation(error):
         return (
             "Out of memory. Lower data.batch_size and raise trainer.accumulate_grad_batches by the same factor (the "
             "result is the same), lower model.backbone.head_chunk, data.max_length or the image size "
             "(data.image_options), set model.backbone.gradient_checkpointing, train an adapter (LoRA), or spread the "
             "model over more GPUs (configs/trainer/fsdp2.yaml). While validating, lower data.eval_batch_size."
         )
-    if "DataLoader worker" in message:
+    if is_worker_death(error):
         return (
             "A loader's worker process died: most often the system killed it for want of memory, or /dev/shm is too "
             "small for its batches. Lower data.num_workers (0 shows the error of a sample itself), data.batch_size or "

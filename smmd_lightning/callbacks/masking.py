@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from jsonargparse import Namespace
+
 MASK = "***"
 
 # "pad_token" and "max_new_tokens" are no secrets, so a bare "token" counts only as a whole name.
@@ -36,7 +38,7 @@ def masked(settings: Any, name: str = "") -> Any:
     """
     if isinstance(settings, Mapping):
         return {key: masked(value, _below(name, str(key))) for key, value in settings.items()}
-    if hasattr(settings, "clone") and hasattr(settings, "__dict__"):  # jsonargparse.Namespace
+    if isinstance(settings, Namespace):
         copy = settings.clone()
         for key, value in vars(copy).items():
             setattr(copy, key, masked(value, _below(name, str(key))))

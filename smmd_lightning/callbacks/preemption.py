@@ -19,6 +19,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from smmd_lightning.callbacks.best_and_last import BestAndLast
+from smmd_lightning.compat.of_lightning import is_accumulating, log_step_now, training_is_done
 
 log = logging.getLogger(__name__)
 
@@ -55,18 +56,18 @@ class Preemption(Callback):
             SystemExit: The checkpoint is written; exit code 0 with another turn, else 143 as after any SIGTERM, or
                 130 as after any SIGINT.
         """
-        if trainer.fit_loop._should_accumulate():
+        if is_accumulating(trainer):
             return
         if not trainer.strategy.reduce_boolean_decision(self._received is not None, all=False):
             return
-        if trainer.fit_loop.epoch_loop._is_training_done and trainer.global_step == trainer.max_steps:
+        if training_is_done(trainer) and trainer.global_step == trainer.max_steps:
             return  # what is left takes no longer than another start
         again = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGUSR1, all=False)
         by_hand = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGINT, all=False)
         checkpoints = [callback for callback in trainer.checkpoint_callbacks if isinstance(callback, BestAndLast)]
         for callback in checkpoints[:1]:
             callback.save_last_now(trainer)
-        trainer._logger_connector.update_train_step_metrics()  # else this step would be missing in the log for good
+        log_step_now(trainer)  # else this step would be missing in the log for good
         if trainer.is_global_zero:
             kept = (
                 f"{checkpoints[0].last_model_path} is written"

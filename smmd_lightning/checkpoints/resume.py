@@ -19,6 +19,7 @@ from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities import rank_zero_warn
 from torch.optim import Optimizer
 
+from smmd_lightning.compat.of_lightning import count_one_step_less, epoch_is_complete, validation_is_due
 from smmd_lightning.schedules import WarmupDecay
 
 
@@ -86,13 +87,6 @@ def follow_settings(trainer: Trainer, fresh: list[dict[str, Any]], before: Any, 
         group.update({name: settings[name] for name in changed & settings.keys() - (rates if schedules else set())})
 
 
-def validation_is_due(trainer: Trainer) -> bool:
-    """Returns whether validation follows the micro-batch that has just been trained on."""
-    loop = trainer.fit_loop
-    fetcher = loop._data_fetcher
-    return fetcher is not None and bool(trainer.enable_validation) and loop.epoch_loop._should_check_val_fx(fetcher)
-
-
 def settle_counters(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
     """Corrects the loops' counters in a checkpoint that is about to be written.
 
@@ -105,8 +99,7 @@ def settle_counters(trainer: Trainer, checkpoint: dict[str, Any]) -> None:
     loops = checkpoint["loops"]["fit_loop"]
     batches = loops["epoch_loop.batch_progress"]
     current, total = batches["current"], batches["total"]
-    epoch_loop = trainer.fit_loop.epoch_loop
-    unfinished = not epoch_loop._num_ready_batches_reached()
+    unfinished = not epoch_is_complete(trainer)
     extra = current["ready"] % trainer.accumulate_grad_batches
     if unfinished and loops["epoch_progress"]["total"]["processed"] == loops["epoch_progress"]["total"]["ready"]:
         for counts in (loops["epoch_progress"]["current"], loops["epoch_progress"]["total"]):
@@ -124,9 +117,7 @@ def _go_back(loops: dict[str, Any], batches: int) -> None:
         ready = counts["ready"] - batches
         counts.update(ready=ready, started=ready, processed=ready, completed=ready - 1)
     progress["is_last_batch"] = False
-    loops["epoch_loop.state_dict"]["_batches_that_stepped"] -= (
-        1  # counted again on resuming, as for any such checkpoint
-    )
+    count_one_step_less(loops)
 
 
 def _validate_first(loops: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from smmd_lightning.compat.of_lightning import INSTANTIATOR, built_by_cli
+
 if TYPE_CHECKING:
     from smmd_lightning.losses import NumericLoss
 
@@ -59,9 +61,7 @@ def keep_settings(module: Any, numeric_loss: NumericLoss | None) -> None:
         module: The `SMMDModule`, as far as its constructor has come.
         numeric_loss: Its numeric loss.
     """
-    from lightning.pytorch.core.mixins.hparams_mixin import _given_hyperparameters
-
-    if _given_hyperparameters.get() is not None:  # built by LightningCLI
+    if built_by_cli():
         module.save_hyperparameters(logger=False)
         return
     try:
@@ -78,7 +78,7 @@ def keep_settings(module: Any, numeric_loss: NumericLoss | None) -> None:
             "watch": module.watch,
             "save_trained_only": module.save_trained_only,
             "save_distributions": module.save_distributions,
-            "_instantiator": "lightning.pytorch.cli.instantiate_module",
+            **dict([INSTANTIATOR]),
         }
     except ValueError as error:  # also while a checkpoint is being loaded, which brings its settings itself
         log.info("Checkpoints will hold no settings: %s", error)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from smmd_lightning.checkpoints.atomic import new_draft_folder, replace_folder, write_file
+from smmd_lightning.compat.of_torch import read_sharded
 
 META = "meta.pt"
 """File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
@@ -148,16 +149,11 @@ def consolidate(folder: Path, *, weights_only: bool = False) -> dict[str, Any]:
         ValueError: The folder holds no complete checkpoint.
     """
     from torch.distributed.checkpoint import FileSystemReader
-    from torch.distributed.checkpoint.default_planner import _EmptyStateDictLoadPlanner
-    from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
 
     if not (folder / ".metadata").is_file() or not (folder / META).is_file():
         raise ValueError(f"{folder} holds no complete sharded checkpoint: {META} or .metadata is missing.")
     keys = {STATE} if weights_only else None
-    tensors: dict[str, Any] = {}
-    _load_state_dict(
-        tensors, storage_reader=FileSystemReader(folder), planner=_EmptyStateDictLoadPlanner(keys=keys), no_dist=True
-    )
+    tensors = read_sharded(FileSystemReader(folder), keys)
     checkpoint: dict[str, Any] = torch.load(folder / META, map_location="cpu", weights_only=True)
     checkpoint[STATE] = tensors.pop(STATE, {})
     states = [tensors[f"optimizer_{number}"] for number in range(len(tensors))]

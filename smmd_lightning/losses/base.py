@@ -14,17 +14,17 @@ One real example, in somebody's own training loop::
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from smmd_lightning.compat.of_torch import KeepsBuffersExact
 from smmd_lightning.losses.positions import NumericPositions
 from smmd_lightning.vocabulary import NumericVocabulary, look_up
 
 
-class NumericLoss(nn.Module, ABC):
+class NumericLoss(KeepsBuffersExact, ABC):
     """Base of all losses on numeric tokens.
 
     A subclass takes plain settings in `__init__`, turns a vocabulary into tables in `make_tables`, and says
@@ -159,16 +159,6 @@ class NumericLoss(nn.Module, ABC):
                 "bind(NumericVocabulary.from_tokenizer(tokenizer)) first."
             )
         return self.vocabulary
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Let the tables follow the device, but never a cast (`bf16-true`) or an emptying (`to_empty`)."""
-        exact = dict(self._buffers)
-        super()._apply(fn, recurse)
-        for name, table in exact.items():
-            moved = self._buffers[name]
-            if table is not None and moved is not None:
-                self._buffers[name] = table if moved.is_meta else table.to(moved.device)
-        return self
 
     def extra_repr(self) -> str:
         """The vocabulary, in `print(module)`."""

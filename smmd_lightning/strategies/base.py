@@ -36,7 +36,7 @@ class ShardedStrategy(ParallelStrategy):
     def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         """Returns this process's shards; of one-file checkpoints, everything on process 0."""
         assert self.model is not None
-        plain = optimizer._optimizer if isinstance(optimizer, LightningOptimizer) else optimizer
+        plain = optimizer.optimizer if isinstance(optimizer, LightningOptimizer) else optimizer
         return sharded.optimizer_state(self.model, plain, whole=not self.sharded_checkpoints)
 
     def save_checkpoint(self, checkpoint: dict[str, Any], filepath: str | Path, storage_options: Any = None) -> None:

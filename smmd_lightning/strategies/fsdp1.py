@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from lightning.pytorch.plugins.precision import FSDPPrecision, Precision
-from lightning.pytorch.strategies import FSDPStrategy
 from lightning.pytorch.strategies.parallel import ParallelStrategy
 from torch import nn
 from torch.optim import Optimizer
 
+from smmd_lightning.compat.of_lightning import WrappedFSDP
 from smmd_lightning.strategies.base import ShardedStrategy
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class _FSDP1Precision(FSDPPrecision):
         return data  # FSDP casts what its forward gets; a batch also carries what is no tensor
 
 
-class FSDP1Strategy(ShardedStrategy, FSDPStrategy):
+class FSDP1Strategy(ShardedStrategy, WrappedFSDP):
     """FSDP1 (`FullyShardedDataParallel`), wrapped by the blocks that the model names.
 
     Prefer `FSDP2Strategy`: here frozen weights cost gradient memory, and each process reads the whole model before it
@@ -92,7 +92,7 @@ class FSDP1Strategy(ShardedStrategy, FSDPStrategy):
         blocks = set(backbone.blocks)
         self.kwargs["auto_wrap_policy"] = CustomPolicy(lambda module: module in blocks)
 
-    def _setup_model(self, model: nn.Module) -> nn.Module:
+    def wrap(self, model: nn.Module) -> nn.Module:
         """Wraps the model; Lightning's own way passes a device number, which CPUs lack."""
         from torch.distributed.fsdp import FullyShardedDataParallel
 
@@ -117,9 +117,9 @@ class FSDP1Strategy(ShardedStrategy, FSDPStrategy):
     @property
     def precision_plugin(self) -> FSDPPrecision:
         """Arithmetic of the chosen precision, and clipping by norm, which Lightning's own plugin refuses."""
-        plugin = self._precision_plugin
+        plugin = self.chosen_precision
         return plugin if isinstance(plugin, FSDPPrecision) else _FSDP1Precision("32-true", self)
 
     @precision_plugin.setter
     def precision_plugin(self, plugin: Precision | None) -> None:
-        self._precision_plugin = None if plugin is None else _FSDP1Precision(plugin.precision, self)
+        self.chosen_precision = None if plugin is None else _FSDP1Precision(plugin.precision, self)

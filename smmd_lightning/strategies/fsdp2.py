@@ -10,14 +10,14 @@ One real example: `--trainer.strategy smmd_lightning.strategies.FSDP2Strategy --
 
 from __future__ import annotations
 
-import warnings
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from lightning.pytorch.strategies import ModelParallelStrategy
 from torch import nn
 
+from smmd_lightning.compat.messages import hide_warning_of_views
+from smmd_lightning.compat.of_lightning import SpreadModel
 from smmd_lightning.strategies.base import ShardedStrategy
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Precision = Literal["float32", "bfloat16", "float16"]
 
 
-class FSDP2Strategy(ShardedStrategy, ModelParallelStrategy):
+class FSDP2Strategy(ShardedStrategy, SpreadModel):
     """FSDP2 (`torch.distributed.fsdp.fully_shard`) over all processes; runs on GPUs, and on CPUs with gloo.
 
     Keep the trainer's `precision` at `32-true`: `compute_dtype` is what computes, and shards keep the type that the
@@ -65,9 +65,9 @@ class FSDP2Strategy(ShardedStrategy, ModelParallelStrategy):
 
     def setup_environment(self) -> None:
         """Starts the process group, all processes in one data-parallel group."""
-        self._data_parallel_size = self.num_nodes * self.num_processes
-        if self.cpu_offload and self._process_group_backend is None and self.root_device.type == "cuda":
-            self._process_group_backend = "cpu:gloo,cuda:nccl"  # clipping sums the norm where the gradients are
+        self.spread_data(self.num_nodes * self.num_processes)
+        if self.cpu_offload and self.process_group_backend is None and self.root_device.type == "cuda":
+            self.use_backend("cpu:gloo,cuda:nccl")  # clipping sums the norm where the gradients are
         super().setup_environment()
 
     def load_backbone(self, backbone: Backbone) -> None:
@@ -115,8 +115,7 @@ class FSDP2Strategy(ShardedStrategy, ModelParallelStrategy):
             fully_shard(block, **options)
         fully_shard(backbone, **options)
         register_fsdp_forward_method(backbone, "generate")
-        # The losses that a backbone returns may be views of each other; nothing here changes them in place.
-        warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
+        hide_warning_of_views()
 
     def model_to_device(self) -> None:
         """Moves what is not sharded; with `cpu_offload` the shards stay where they are."""

@@ -19,6 +19,7 @@ from torch import nn
 from transformers import AutoModel, CLIPVisionModel, initialization
 
 from smmd_lightning.backbones.tiny.tower_config import StemmedCLIPVisionConfig, register_config
+from smmd_lightning.compat.of_transformers import DrawsItsOwn
 
 
 class ConvolutionalStem(nn.Sequential):
@@ -55,7 +56,7 @@ class ConvolutionalStem(nn.Sequential):
         return first.weight
 
 
-class StemmedCLIPVisionModel(CLIPVisionModel):
+class StemmedCLIPVisionModel(DrawsItsOwn, CLIPVisionModel):
     """CLIP's vision tower whose patches come out of a `ConvolutionalStem`."""
 
     config_class = StemmedCLIPVisionConfig
@@ -78,8 +79,8 @@ class StemmedCLIPVisionModel(CLIPVisionModel):
         embeddings.add_module("patch_embedding", stem)
         self.post_init()
 
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
+    def draw(self, module: nn.Module) -> None:
+        """Draws convolutions for the nonlinearity behind them."""
         if isinstance(module, nn.Conv2d):
             initialization.kaiming_normal_(module.weight, nonlinearity="relu")
             if module.bias is not None:
