@@ -31,6 +31,7 @@ from smmd_lightning.callbacks import (
     RunLock,
     SampleGallery,
     StartSummary,
+    StoppingEarly,
     Throughput,
 )
 from smmd_lightning.callbacks.checks import check_seed, check_trainer
@@ -193,7 +194,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
         save_config_callback=RunFolder,
         seed_everything_default=0,
         trainer_defaults={
-            "callbacks": [RunLock(), Guard(), Throughput(), Preemption()],
+            "callbacks": [RunLock(), Guard(), StoppingEarly(), Throughput(), Preemption()],
             "use_distributed_sampler": False,
             "enable_model_summary": False,  # StartSummary says it shorter
         },

@@ -8,6 +8,7 @@ Shape legend: B rows, T positions, S supervised positions of an accumulation win
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -20,7 +21,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.base import Backbone
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.checkpoints.names import compare_names, trained_names
+from smmd_lightning.checkpoints.names import compare_names, compare_shapes, trained_names
 from smmd_lightning.checkpoints.resume import (
     begin_next_epoch,
     draw_anew,
@@ -35,10 +36,13 @@ from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.metrics.beliefs import NumericRecorder
 from smmd_lightning.objective import LossSums, NumericObjective, StepCounts, Window
 from smmd_lightning.optimizers import scale_learning_rates
-from smmd_lightning.schedules import WarmUpAndDecay, planned_steps
+from smmd_lightning.schedules import WarmUpAndDecay, planned_steps, plateau_monitor, step_plateaus
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, VocabularyOptions
 from smmd_lightning.vocabulary import NumericVocabulary
+
+WEIGHTS = {"state_dict", "current_model_state"}
+"""Parts of a checkpoint that hold weights by name; the second beside averaged ones (Lightning's WeightAveraging)."""
 
 
 class SMMDModule(LightningModule):
@@ -138,7 +142,8 @@ class SMMDModule(LightningModule):
             return optimizer
         scheduler = self.lr_scheduler(optimizer)
         if isinstance(scheduler, ReduceLROnPlateau):
-            entry = {"scheduler": scheduler, "interval": "epoch", "monitor": "val/loss"}
+            # Stepped after each validation; a frequency that no epoch reaches keeps Lightning from doing it as well.
+            entry = {"scheduler": scheduler, "monitor": plateau_monitor(scheduler), "frequency": sys.maxsize}
             return {"optimizer": optimizer, "lr_scheduler": entry}
         if getattr(scheduler, "total_steps", 0) is None:
             scheduler.total_steps = planned_steps(self.trainer)  # type: ignore[attr-defined]
@@ -219,6 +224,8 @@ class SMMDModule(LightningModule):
         losses = {f"val/{name}": value for name, value in sums.means(self.objective.loss_weight).items()}
         self.log_dict(losses, rank_zero_only=False)
         self._log_metrics("val")
+        if self.trainer.state.fn == TrainerFn.FITTING and not self.trainer.sanity_checking:
+            step_plateaus(self.trainer)
 
     def on_test_epoch_start(self) -> None:
         """Forgets the answers of the last test."""
@@ -265,7 +272,8 @@ class SMMDModule(LightningModule):
         """Leaves frozen weights out where `save_trained_only` says so, and makes resuming exact."""
         if self.save_trained_only:
             trained = trained_names(self)
-            checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
+            for part in WEIGHTS & checkpoint.keys():
+                checkpoint[part] = {name: value for name, value in checkpoint[part].items() if name in trained}
         checkpoint["steps_without_numbers"] = self._without_numbers
         settle_counters(self.trainer, checkpoint)
         ask = getattr(self.trainer.datamodule, "asking", None)  # type: ignore[attr-defined]
@@ -275,11 +283,13 @@ class SMMDModule(LightningModule):
         """Loads weights; names that are missing must all be frozen ones, where checkpoints hold the trained only.
 
         Raises:
-            RuntimeError: Lists the names that are missing and the names that the model does not know; nothing has
-                been loaded then.
+            RuntimeError: Lists the names that are missing, those that the model does not know, or those of another
+                shape; nothing has been loaded then.
         """
         if strict:
-            self.check_names(set(state_dict), set(self.state_dict()))
+            own = self.state_dict()
+            self.check_names(set(state_dict), set(own))
+            compare_shapes(state_dict, own)
         return super().load_state_dict(state_dict, strict=False, assign=assign)
 
     def check_names(self, found: set[str], own: set[str]) -> None:
@@ -306,5 +316,9 @@ class SMMDModule(LightningModule):
         trainer = trainer_of(self)
         if trainer is not None and trainer.state.fn == TrainerFn.FITTING:
             self._optimizer_before = settings.get("optimizer")
+            if "averaging_state" in checkpoint:  # the callback loads all names, frozen ones too
+                own = self.state_dict()
+                self.check_names(set(checkpoint["state_dict"]), set(own))
+                checkpoint["state_dict"] = {**own, **checkpoint["state_dict"]}
         if not self.hparams:
             self.save_hyperparameters(settings, logger=False)

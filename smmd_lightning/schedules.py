@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from torch.optim import Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.compat.of_torch import SteppedSchedule
 
@@ -72,6 +73,34 @@ def planned_steps(trainer: Trainer) -> int | None:
     """Returns the optimizer steps that a training will make, None where nothing but the clock ends it."""
     steps = trainer.estimated_stepping_batches
     return None if math.isinf(steps) else int(steps)
+
+
+def plateau_monitor(schedule: ReduceLROnPlateau) -> str:
+    """Returns the metric that a schedule waits for: its own `monitor`, which Lightning's has, else the loss."""
+    return getattr(schedule, "monitor", "val/loss")
+
+
+def step_plateaus(trainer: Trainer) -> None:
+    """Steps the schedules that wait for a metric, after every validation.
+
+    Called before the validation's checkpoint is written, so that a run which goes on from it has the same rate.
+    Lightning would step them at an epoch's end, after the checkpoint.
+
+    Args:
+        trainer: The trainer, at the end of a validation, its metrics logged.
+
+    Raises:
+        ValueError: The metric was not logged; lists those that were.
+    """
+    for config in trainer.lr_scheduler_configs:
+        if isinstance(config.scheduler, ReduceLROnPlateau):
+            monitor = plateau_monitor(config.scheduler)
+            if monitor not in trainer.callback_metrics:
+                known = ", ".join(sorted(name for name in trainer.callback_metrics if name.startswith("val/")))
+                raise ValueError(
+                    f"model.lr_scheduler: ReduceLROnPlateau waits for {monitor!r}, but validation logs only {known}."
+                )
+            config.scheduler.step(float(trainer.callback_metrics[monitor]))
 
 
 class WarmupDecay(SteppedSchedule):

@@ -8,6 +8,7 @@ from smmd_lightning.callbacks.results import ResultsWriter
 from smmd_lightning.callbacks.run_folder import RunFolder
 from smmd_lightning.callbacks.run_lock import RunLock
 from smmd_lightning.callbacks.sample_gallery import SampleGallery
+from smmd_lightning.callbacks.stopping_early import StoppingEarly
 from smmd_lightning.callbacks.summary import StartSummary
 from smmd_lightning.callbacks.throughput import Throughput
 
@@ -21,6 +22,7 @@ __all__ = [
     "RunLock",
     "SampleGallery",
     "StartSummary",
+    "StoppingEarly",
     "TerminalProgress",
     "Throughput",
 ]

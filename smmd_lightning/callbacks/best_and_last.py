@@ -18,7 +18,7 @@ from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from smmd_lightning.compat.of_lightning import LastCheckpoint, is_accumulating, validation_is_due
+from smmd_lightning.compat.of_lightning import LastCheckpoint, is_accumulating, log_step_now, validation_is_due
 from smmd_lightning.metrics import metric_facts
 
 log = logging.getLogger(__name__)
@@ -122,6 +122,9 @@ class BestAndLast(LastCheckpoint):
             return
         if self._last_is_due(trainer) and not validation_is_due(trainer):
             self.last_checked = time.monotonic()
+            # Lightning logs this step only after its callbacks: a run killed in between would never log it. The same
+            # values come once more.
+            log_step_now(trainer)
             self.save_last_now(trainer)
 
     def _last_is_due(self, trainer: Trainer) -> bool:
@@ -131,6 +134,11 @@ class BestAndLast(LastCheckpoint):
             return False
         due = time.monotonic() - self.last_checked >= self.last_every.total_seconds()
         return bool(trainer.strategy.broadcast(due))  # clocks differ, and all must write together
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Writes, where validation leaves it to the epoch's end; nothing is best before the first validation."""
+        if self.monitor in trainer.callback_metrics:
+            super().on_train_epoch_end(trainer, pl_module)
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Forgets that this step may have been written already: what validation finds belongs into the file."""

@@ -20,11 +20,13 @@ from typing import Any
 import torch
 from lightning.pytorch.utilities.rank_zero import rank_zero_debug, rank_zero_warn
 from torch import nn
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.callbacks.stopping_early import check_watcher
 from smmd_lightning.compat.of_torch import cpu_has_bfloat16
 from smmd_lightning.optimizers import MuonAdamW, scale_learning_rates
-from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay
+from smmd_lightning.schedules import WarmUpAndDecay, WarmupDecay, plateau_monitor
 from smmd_lightning.strategies import FSDP1Strategy, ShardedStrategy
 from smmd_lightning.vocabulary import NumericVocabulary
 
@@ -99,6 +101,9 @@ def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
             "model.optimizer: Muon needs whole matrices, and FSDP1 hands out flat pieces: all would go to AdamW. "
             "Take FSDP2Strategy (configs/trainer/fsdp2.yaml), or torch.optim.AdamW."
         )
+    if isinstance(schedule, ReduceLROnPlateau):
+        monitor = plateau_monitor(schedule)
+        check_watcher(trainer, f"model.lr_scheduler: ReduceLROnPlateau(monitor={monitor!r})", monitor, schedule.mode)
     endless = trainer.max_steps == -1 and trainer.max_epochs in (-1, None)
     for name, made in (("lr_scheduler", schedule), ("weight_schedule", getattr(module, "weight_schedule", None))):
         decays = isinstance(made, WarmupDecay | WarmUpAndDecay) and made.decay != "constant"

@@ -53,8 +53,8 @@ class Preemption(Callback):
         """Leaves if any process was asked to.
 
         Raises:
-            SystemExit: The checkpoint is written; exit code 0 with another turn, else 143 as after any SIGTERM, or
-                130 as after any SIGINT.
+            SystemExit: The checkpoint is written. Exit code 0 if SLURM gives the job another turn, else 128 and the
+                signal's number, as after any signal: 138 (SIGUSR1), 143 (SIGTERM), 130 (SIGINT).
         """
         if is_accumulating(trainer):
             return
@@ -62,12 +62,12 @@ class Preemption(Callback):
             return
         if training_is_done(trainer) and trainer.global_step == trainer.max_steps:
             return  # what is left takes no longer than another start
-        again = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGUSR1, all=False)
+        preempted = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGUSR1, all=False)
         by_hand = trainer.strategy.reduce_boolean_decision(self._received == signal.SIGINT, all=False)
         checkpoints = [callback for callback in trainer.checkpoint_callbacks if isinstance(callback, BestAndLast)]
+        log_step_now(trainer)  # else this step would be missing in the log for good
         for callback in checkpoints[:1]:
             callback.save_last_now(trainer)
-        log_step_now(trainer)  # else this step would be missing in the log for good
         if trainer.is_global_zero:
             kept = (
                 f"{checkpoints[0].last_model_path} is written"
@@ -75,9 +75,10 @@ class Preemption(Callback):
                 else "no checkpoint callback, nothing kept"
             )
             print(f"stopped by a signal after {trainer.global_step} steps; {kept}", flush=True)
-            if again and self.requeue and "SLURM_JOB_ID" in os.environ:
-                self._requeue()
-        raise SystemExit(0 if again else 128 + (signal.SIGINT if by_hand else signal.SIGTERM))
+        again = preempted and self.requeue and trainer.is_global_zero and self._requeue()
+        if trainer.strategy.broadcast(again):
+            raise SystemExit(0)
+        raise SystemExit(128 + (signal.SIGUSR1 if preempted else signal.SIGINT if by_hand else signal.SIGTERM))
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gives the signals back."""
@@ -108,10 +109,18 @@ class Preemption(Callback):
             signal.signal(number, signal.SIG_IGN if leaving else handler)
         self._earlier = {}
 
-    def _requeue(self) -> None:
+    def _requeue(self) -> bool:
+        """Asks SLURM for another turn; returns whether it was granted."""
+        if "SLURM_JOB_ID" not in os.environ:
+            return False
         job = os.environ["SLURM_JOB_ID"]
         if "SLURM_ARRAY_JOB_ID" in os.environ:
             job = f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
-        result = subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, check=False)
+        try:
+            result = subprocess.run(["scontrol", "requeue", job], capture_output=True, text=True, check=False)
+        except OSError as error:  # in a container, say
+            log.warning("scontrol requeue %s could not be started: %s; start the job again by hand", job, error)
+            return False
         if result.returncode:
-            log.warning("scontrol requeue %s failed: %s", job, result.stderr.strip())
+            log.warning("scontrol requeue %s failed: %s; start the job again by hand", job, result.stderr.strip())
+        return not result.returncode

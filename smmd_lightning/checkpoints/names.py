@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from torch import nn
+from collections.abc import Mapping
+
+from torch import Tensor, nn
 
 
 def trained_names(module: nn.Module) -> set[str]:
@@ -32,4 +34,31 @@ def compare_names(found: set[str], own: set[str], optional: set[str] = frozenset
             f"  missing in the checkpoint ({len(missing)}): {sorted(missing)[:20]}\n"
             f"  unknown to the model ({len(unknown)}): {sorted(unknown)[:20]}\n"
             "Use the backbone, adapter and freeze settings that the checkpoint was written with."
+        )
+
+
+def compare_shapes(found: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    """Compares the shapes in a checkpoint with the model's.
+
+    Args:
+        found: Tensors of the checkpoint by name.
+        own: Tensors of the model by name, all of those in `found`.
+
+    Raises:
+        RuntimeError: Lists the names that have another shape, with both.
+
+    Example:
+        >>> import torch
+        >>> compare_shapes({"head": torch.zeros(2, 3)}, {"head": torch.zeros(2, 3), "tower": torch.zeros(1)})
+    """
+    differing = [
+        f"{name}: {tuple(value.shape)} in the checkpoint, {tuple(own[name].shape)} in the model"
+        for name, value in found.items()
+        if value.shape != own[name].shape
+    ]
+    if differing:
+        listed = "\n  ".join(differing[:20])
+        raise RuntimeError(
+            f"The checkpoint does not fit the model: {len(differing)} weights have another shape.\n  {listed}\n"
+            "Use the backbone and adapter settings (its rank, say) that the checkpoint was written with."
         )

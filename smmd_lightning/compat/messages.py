@@ -43,8 +43,13 @@ def hide_advertisement() -> None:
 
 
 def hide_warnings_of_lightning() -> None:
-    """Hides a warning of torch about code of Lightning (2.6 with torch 2.9 and later), which no user can change."""
+    """Hides what no user can change: a warning of torch about code of Lightning (2.6 with torch 2.9 and later).
+
+    And Lightning's advice to log with `sync_dist=True` where several processes run: values are reduced before they are
+    logged.
+    """
     warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated", module="lightning")
+    warnings.filterwarnings("ignore", message=".*sync_dist=True")
 
 
 def hide_warning_of_views() -> None:

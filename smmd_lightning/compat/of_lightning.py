@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 from lightning.pytorch.cli import LightningCLI
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
@@ -87,6 +87,16 @@ def csv_writer(logger: CSVLogger) -> ExperimentWriter | None:
 def use_csv_writer(logger: CSVLogger, writer: CSVWriter) -> None:
     """Gives a logger its writer before it makes one of its own."""
     logger._experiment = writer
+
+
+def checks_at_epoch_end(callback: EarlyStopping) -> bool | None:
+    """Whether early stopping checks at the end of a training epoch; None: Lightning would decide at set-up."""
+    return callback._check_on_train_epoch_end
+
+
+def check_after_validation(callback: EarlyStopping) -> None:
+    """Lets early stopping check after every validation, whatever Lightning would decide."""
+    callback._check_on_train_epoch_end = False
 
 
 class LastCheckpoint(ModelCheckpoint):

@@ -19,6 +19,9 @@ from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
 ROOT = Path(__file__).parent.parent.parent
 QUICKSTART = str(ROOT / "configs" / "experiment" / "quickstart.yaml")
 LORA = "--model.backbone.init_args.adapter"
+PLATEAU = (
+    '--model.lr_scheduler={"class_path": "lightning.pytorch.cli.ReduceLROnPlateau", "init_args": {"monitor": "%s"}}'
+)
 
 IMPOSSIBLE = {
     "lambda below 0": (["--model.loss_weight=-0.1"], r"loss_weight must be at least 0, got -0\.1"),
@@ -96,6 +99,14 @@ IMPOSSIBLE = {
     "learning rate of a part that does not exist": (
         ["--model.lr_scale={model.projector.*: 3.0}"],
         r"model\.lr_scale cannot be made with these settings: lr_scale: \['model.projector.\*'\] fit no trained",
+    ),
+    "a plateau without validation": (
+        [PLATEAU % "val/loss", "--trainer.limit_val_batches=0"],
+        r"model\.lr_scheduler: ReduceLROnPlateau.*waits for a validation, but trainer\.limit_val_batches=0",
+    ),
+    "a plateau the wrong way": (
+        [PLATEAU % "val/exact_match"],
+        r"ReduceLROnPlateau.*mode=min, but more of val/exact_match is better\. Set mode: max",
     ),
     "decay without an end": (
         ["--trainer.max_steps=-1", "--trainer.max_time=00:00:00:05"],

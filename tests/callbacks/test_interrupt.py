@@ -48,7 +48,7 @@ def test_the_second_press_leaves_at_once(tmp_path):
     assert not (tmp_path / "checkpoints" / "last.ckpt").exists()
 
 
-@pytest.mark.parametrize(("kind", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 0)])
+@pytest.mark.parametrize(("kind", "code"), [(signal.SIGTERM, 143), (signal.SIGUSR1, 138)])
 def test_a_cluster_that_asks_is_left_in_the_same_way(kind, code, tmp_path, capfd):
     with pytest.raises(SystemExit) as left:
         trainer(tmp_path, Keyboard(1, kind=kind)).fit(module(), RowsData())

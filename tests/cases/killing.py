@@ -1,6 +1,7 @@
-"""Kills short runs at random points, damages what they left, lets them go on, and compares their ends.
+"""Strikes short runs at random points, damages what they left, lets them go on, and compares their ends.
 
-`python killing.py FOLDER COUNT SEED` prints a line of JSON for each trial. Everything is imported once, then every
+`python killing.py FOLDER COUNT SEED [VARIANT]` prints a line of JSON for each trial: without a variant, kills and
+damages of one kind of run; with one, or `all` in turn, any signal. Everything is imported once, then every
 attempt is a fork that runs the real command line. Points are counted, not timed, so a seed says exactly where: each
 micro-batch, each opening, renaming, making and removing of a file in the run's folder, each flush to the disk and each
 quarter of a checkpoint's bytes.
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "distributed"))
 
 import sums
 import torch
+import variants
 from ends import assert_same_end
 
 import smmd_lightning.callbacks
@@ -26,11 +28,21 @@ from smmd_lightning.cli import main
 torch.set_num_threads(1)
 
 
-class Points:
-    """Counts points; at the wanted one this process kills itself."""
+SIGNALS = {
+    "kill": [signal.SIGKILL],
+    "terminate": [signal.SIGTERM],
+    "interrupt": [signal.SIGINT],
+    "interrupt twice": [signal.SIGINT, signal.SIGINT],
+    "preempt": [signal.SIGUSR1],
+    "stop and continue": [signal.SIGSTOP],
+}
 
-    def __init__(self, run, wanted):
-        self.run, self.wanted, self.count = str(run), wanted, 0
+
+class Points:
+    """Counts points; at the wanted one this process sends itself signals."""
+
+    def __init__(self, run, wanted, signals=(signal.SIGKILL,)):
+        self.run, self.wanted, self.signals, self.count = str(run), wanted, signals, 0
         sys.addaudithook(self.hear)
         for name in ("fsync", "replace"):
             setattr(os, name, self.around(getattr(os, name)))
@@ -70,23 +82,27 @@ class Points:
     def reach(self):
         self.count += 1
         if self.count == self.wanted:
-            os.kill(os.getpid(), signal.SIGKILL)
+            for number in self.signals:
+                os.kill(os.getpid(), number)
 
 
-def attempt(folder, command, wanted):
+def attempt(folder, command, wanted, signals=(signal.SIGKILL,)):
     """Runs the command in a fork; returns its exit status (negative: the signal) and the points it passed."""
     log, counted = folder / "log.txt", folder / "points.txt"
     counted.unlink(missing_ok=True)
     child = os.fork()
     if child:
-        _, status = os.waitpid(child, 0)
+        _, status = os.waitpid(child, os.WUNTRACED)
+        while os.WIFSTOPPED(status):
+            os.kill(child, signal.SIGCONT)
+            _, status = os.waitpid(child, os.WUNTRACED)
         return os.waitstatus_to_exitcode(status), int(counted.read_text()) if counted.exists() else None
     code = 1
     try:
         output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        points = Points(folder / "run", wanted)
+        points = Points(folder / "run", wanted, signals)
         main(command[1:])
         points.wanted = None
         counted.write_text(str(points.count))
@@ -141,6 +157,46 @@ def trial(folder, alone, points, dice):
     return done
 
 
+def strike(folder, name, alone, points, dice):
+    """Strikes a variant's run once to three times and lets it go on; returns what was done."""
+    folder.mkdir()
+    command = variants.command(folder, name)
+    done = [name]
+    for _ in range(dice.choice([1, 1, 2, 3])):
+        wanted, kind = dice.randint(1, points), dice.choice(list(SIGNALS))
+        code, _ = attempt(folder, command, wanted, SIGNALS[kind])
+        done.append(f"{kind} at {wanted}: {code}")
+        if code == 0:
+            break
+    code, _ = attempt(folder, command, None)
+    assert code == 0, (done, (folder / "log.txt").read_text()[-3000:])
+    try:
+        variants.assert_same(folder, alone)
+    except AssertionError as error:
+        raise AssertionError(f"{done}: {error}") from error
+    left = [file.name for file in (folder / "run" / "checkpoints").iterdir() if file.suffix != ".ckpt"]
+    assert not left, left
+    return done
+
+
+def strike_all(folder, count, seed, names):
+    """Strikes the variants in turn; prints a line for each."""
+    alone = {}
+    for number in range(count):
+        name = names[number % len(names)]
+        dice = random.Random(seed * 100_003 + number)
+        try:
+            if name not in alone:
+                place = folder / f"alone-{name}"
+                code, points = attempt(place, variants.command(place, name), None)
+                assert code == 0, (place / "log.txt").read_text()[-3000:]
+                alone[name] = place, points
+            done = strike(folder / str(number), name, *alone[name], dice)
+            print(json.dumps({"trial": number, "done": done}), flush=True)
+        except AssertionError as error:
+            print(json.dumps({"trial": number, "failed": f"{name}: {error}"}), flush=True)
+
+
 if __name__ == "__main__":
     assert smmd_lightning.callbacks
     folder, count, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
@@ -152,6 +208,10 @@ if __name__ == "__main__":
     from smmd_lightning.backbones.locate import locate
 
     locate("tiny:llama")
+    if len(sys.argv) > 4:
+        names = list(variants.VARIANTS) if sys.argv[4] == "all" else sys.argv[4].split(",")
+        strike_all(folder, count, seed, names)
+        sys.exit()
     alone = folder / "alone"
     alone.mkdir()
     code, points = attempt(alone, sums.command(alone, 1, 1, workers=0), None)

@@ -1,7 +1,8 @@
 import pytest
+import torch
 from torch import nn
 
-from smmd_lightning.checkpoints.names import compare_names, trained_names
+from smmd_lightning.checkpoints.names import compare_names, compare_shapes, trained_names
 
 
 def test_trained_names_are_those_that_a_plain_model_has():
@@ -16,3 +17,9 @@ def test_what_is_missing_and_what_is_unknown_are_both_told():
     compare_names(found={"a"}, own={"a", "b"}, optional={"b"})
     with pytest.raises(RuntimeError, match="'a'"):
         compare_names(found={"b"}, own={"a", "b"}, optional={"b"})
+
+
+def test_another_shape_is_refused_before_anything_is_loaded():
+    own = {"a": torch.zeros(2, 3), "b": torch.zeros(4)}
+    with pytest.raises(RuntimeError, match=r"1 weights .*\n  b: \(5,\) in the .*, \(4,\) in the model"):
+        compare_shapes({"a": torch.zeros(2, 3), "b": torch.zeros(5)}, own)
