@@ -8,7 +8,7 @@ from typing import Any
 _HOME = {
     "SMMDTrainer": "numeric",
     "SMMDSFTTrainer": "sft",
-    "score_supervised": "scoring",
+    "score_wrapped": "wrapped_model",
     "AnswerReward": "rewards",
     "CRPSReward": "rewards",
     "FormatReward": "rewards",

@@ -26,7 +26,7 @@ from transformers import Trainer
 
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.objective import NumericObjective, StepCounts
-from smmd_lightning.trainers.scoring import score_supervised
+from smmd_lightning.trainers.wrapped_model import score_wrapped
 from smmd_lightning.vocabulary import NumericVocabulary
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class NumericTraining(_Trainer):
         plain = self.accelerator.unwrap_model(model)
 
         def backbone(given: dict[str, Any], labels: Tensor, score: Any) -> tuple[Tensor, ...]:
-            return score_supervised(model, given, labels, score, chunk=self.head_chunk, plain=plain)
+            return score_wrapped(model, given, labels, score, chunk=self.head_chunk, plain=plain)
 
         counts = self._counts if model.training else None
         output = self.objective(backbone, inputs, labels_BT, counts)

@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM
 
 from smmd_lightning.backbones.locate import locate
-from smmd_lightning.trainers.scoring import score_supervised
+from smmd_lightning.trainers.wrapped_model import score_wrapped
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_scores_and_gradients_are_those_of_full_logits(model, batch, chunk):
     (expected * torch.arange(1, len(expected) + 1)).sum().backward()
     wanted = gradients(model)
 
-    ce, seen = score_supervised(model, inputs, labels, score, chunk=chunk)
+    ce, seen = score_wrapped(model, inputs, labels, score, chunk=chunk)
     assert torch.equal(seen, targets[kept])
     torch.testing.assert_close(ce, expected)
     (ce * torch.arange(1, len(ce) + 1)).sum().backward()
@@ -56,7 +56,7 @@ def test_scores_and_gradients_are_those_of_full_logits(model, batch, chunk):
 
 def test_without_any_label_the_result_is_empty_and_joined_to_the_graph(model, batch):
     inputs, labels = batch
-    ce, _ = score_supervised(model, inputs, torch.full_like(labels, -100), score)
+    ce, _ = score_wrapped(model, inputs, torch.full_like(labels, -100), score)
     assert ce.shape == (0,)
     ce.sum().backward()
     assert gradients(model)
@@ -66,11 +66,11 @@ def test_the_head_is_itself_again_even_after_an_error(model, batch):
     inputs, labels = batch
     before = model(**inputs).logits
     with pytest.raises(ValueError, match=r"3, 12.*3, 11"):
-        score_supervised(model, inputs, labels[:, 1:], score)
+        score_wrapped(model, inputs, labels[:, 1:], score)
     assert torch.equal(model(**inputs).logits, before)
 
 
 def test_a_model_without_a_head_is_named(model, batch):
     inputs, labels = batch
     with pytest.raises(ValueError, match="Qwen2Model has no output head"):
-        score_supervised(model.model, inputs, labels, score)
+        score_wrapped(model.model, inputs, labels, score)

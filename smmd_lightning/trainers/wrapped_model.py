@@ -9,27 +9,22 @@ Shape legend: B rows, T positions of a row, S supervised positions, D hidden siz
 
 One real example::
 
-    ce_S, = score_supervised(model, inputs, labels, lambda logits_SV, targets_S: (cross_entropy(logits_SV, targets_S),))
+    ce_S, = score_wrapped(model, inputs, labels, lambda logits_SV, targets_S: (cross_entropy(logits_SV, targets_S),))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from smmd_lightning.backbones.probes import adjust_logits
-from smmd_lightning.types import IGNORE_INDEX
-
-Score = Callable[[Tensor, Tensor], tuple[Tensor, ...]]
-"""`(logits_SV, targets_S) -> outputs`, each output with S first."""
+from smmd_lightning.backbones.scoring import Score, score_supervised
 
 
-def score_supervised(
+def score_wrapped(
     model: nn.Module,
     inputs: dict[str, Any],
     labels_BT: Tensor,
@@ -81,26 +76,21 @@ def _scoring_head(
     """Lets a head score instead of returning logits."""
     own_forward = head.forward
 
-    def head_and_score(hidden_SD: Tensor, targets_S: Tensor) -> tuple[Tensor, ...]:
-        return score(adjust_logits(own_forward(hidden_SD), config), targets_S)
-
     def forward(hidden_BTD: Tensor) -> Tensor:
         if hidden_BTD.shape[:2] != labels_BT.shape:
             raise ValueError(
                 f"the head got hidden states for {tuple(hidden_BTD.shape[:2])} positions and labels for "
                 f"{tuple(labels_BT.shape)}. Prompt tuning and context parallelism are not supported."
             )
-        targets_BT = labels_BT[:, 1:].to(hidden_BTD.device)
-        supervised_BT = targets_BT != IGNORE_INDEX
-        hidden_SD, targets_S = hidden_BTD[:, :-1][supervised_BT], targets_BT[supervised_BT]
-        parts = list(zip(hidden_SD.split(chunk), targets_S.split(chunk), strict=True))
-        if len(parts) == 1 or not torch.is_grad_enabled():
-            outputs = [head_and_score(*part) for part in parts]
-        else:
-            outputs = [
-                checkpoint(head_and_score, *part, use_reentrant=False, preserve_rng_state=False) for part in parts
-            ]
-        found.append(tuple(torch.cat(part) for part in zip(*outputs, strict=True)))
+        found.append(
+            score_supervised(
+                hidden_BTD,
+                labels_BT.to(hidden_BTD.device),
+                lambda hidden_SD: adjust_logits(own_forward(hidden_SD), config),
+                score,
+                chunk,
+            )
+        )
         # Joined to the graph of the scores: DDP looks in what a forward returns for the parameters that it used.
         joined = sum(output.sum() for output in found[0] if output.is_floating_point())
         return hidden_BTD.new_zeros(len(hidden_BTD), 0, int(head.weight.shape[0])) + joined
