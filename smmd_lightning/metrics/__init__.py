@@ -20,6 +20,13 @@ from smmd_lightning.metrics.clock import ClockMetrics
 from smmd_lightning.metrics.facts import MetricFacts, ToleranceCurve
 from smmd_lightning.metrics.instrument import InstrumentMetrics
 from smmd_lightning.metrics.numeric import MathMetrics, NumberMetrics
+from smmd_lightning.metrics.published import (
+    ChartQAProMetrics,
+    ClockBenchMetrics,
+    ItsAboutTimeMetrics,
+    MeasureBenchMetrics,
+    TickTockMetrics,
+)
 from smmd_lightning.metrics.registry import larger_is_better, metric_facts, metrics_for
 from smmd_lightning.metrics.score import Score
 
@@ -27,13 +34,18 @@ __all__ = [
     "TASKS",
     "AnswerMetrics",
     "ChartMetrics",
+    "ChartQAProMetrics",
+    "ClockBenchMetrics",
     "ClockMetrics",
     "InstrumentMetrics",
+    "ItsAboutTimeMetrics",
     "MathMetrics",
+    "MeasureBenchMetrics",
     "MetricFacts",
     "MetricsByTask",
     "NumberMetrics",
     "Score",
+    "TickTockMetrics",
     "ToleranceCurve",
     "larger_is_better",
     "metric_facts",

@@ -149,6 +149,7 @@ def test_own_metrics_can_be_given_for_a_task():
 def test_the_headline_is_one_of_the_metrics(task):
     metrics = metrics_for(task)
     facts = {"value": "1", "tick": "1", "scale": [0, 10], "unit": "bar"}
+    facts |= {"intervals": [[0, 1]], "units": [[]], "years": ["NO"], "kind": "Factoid", "truth": {"valid": False}}
     metrics.update(["1:00"], [example(task, "1:00", **facts)])
     assert metrics.headline in metrics.compute()
     assert metric_facts(metrics.headline).direction == "max"
