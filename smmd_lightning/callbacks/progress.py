@@ -16,7 +16,7 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar, RichProgressBar
 
 from smmd_lightning.callbacks.throughput import Throughput
-from smmd_lightning.report.page import duration
+from smmd_lightning.report.durations import duration
 
 TRAINING = ("train/loss", "train/ce", "train/numeric")
 

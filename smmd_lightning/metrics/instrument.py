@@ -55,6 +55,8 @@ class InstrumentMetrics(AnswerMetrics):
         (0, 0.5, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50),
         (0, 0.5, 1, 2, 5, 10, 50),
     )
+    plots: ClassVar[str] = "smmd_lightning.report.instrument_plots:plots"
+    overlay_svg: ClassVar[str] = "smmd_lightning.report.instrument_plots:overlay"
     by_kind: ClassVar[tuple[str, ...]] = ("within_tick", "median_scale_error")
 
     def __init__(self, rule: AnswerRule = "marked", **kwargs: Any) -> None:

@@ -5,20 +5,24 @@ A task's metrics class names the function that draws its answers over the pictur
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from smmd_lightning.metrics import metrics_for
 from smmd_lightning.metrics.registry import load
 from smmd_lightning.report.picking import pick, picture
 from smmd_lightning.report.svg import number
+from smmd_lightning.report.templates import render
 
 MOST_RAW = 400
 
 
-def gallery(rows: Sequence[dict[str, Any]], folder: Path, count: int = 6) -> str:
+def gallery(rows: Sequence[dict[str, Any]], folder: Path, count: int = 6) -> Markup:
     """Returns the cards; samples whose picture was stored are preferred where any was.
 
     Args:
@@ -28,14 +32,48 @@ def gallery(rows: Sequence[dict[str, Any]], folder: Path, count: int = 6) -> str
     """
     with_picture = [row for row in rows if row.get("image")]
     shown = with_picture if len(with_picture) >= 3 else list(rows)
-    parts = []
-    for name, numbers in pick(shown, count).items():
-        if numbers:
-            cards = "".join(card(shown[number], folder) for number in numbers)
-            parts.append(f'<h3>{name.capitalize()}</h3><div class="cards">{cards}</div>')
-    if any(metrics_for(str(row.get("task"))).overlay_svg for row in shown):
-        parts.append('<p class="key"><span class="swatch s1"></span>the answer, drawn over the picture</p>')
-    return "".join(parts)
+    groups: list[dict[str, Any]] = [
+        {"title": name.capitalize(), "cards": [card(shown[place], folder) for place in places]}
+        for name, places in pick(shown, count).items()
+        if places
+    ]
+    overlaid = any(each["overlay"] for group in groups for each in group["cards"])
+    return render("cards.html", groups=groups, overlaid=overlaid)
+
+
+def card(row: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Returns what the card of one answer shows."""
+    address, overlay = picture(folder, row), metrics_for(str(row.get("task"))).overlay_svg
+    raw = str(row.get("raw") or "")
+    return {
+        "verdict": "right" if row.get("correct") else "wrong",
+        "overlay": Markup(load(overlay)(row, address)) if overlay else "",
+        "picture": address,
+        "off": how_far_off(row),
+        "truth": str(row.get("truth")),
+        "parsed": "–" if row.get("parsed") is None else str(row["parsed"]),
+        "prompt": str(row.get("prompt") or "")[:MOST_RAW],
+        "beliefs": Markup(beliefs(row)),
+        "raw": raw[:MOST_RAW] + ("…" if len(raw) > MOST_RAW else ""),
+        "id": str(row.get("id")),
+    }
+
+
+def how_far_off(row: dict[str, Any]) -> str:
+    """Says in words how far off an answer is.
+
+    >>> how_far_off({"parsed": "9", "error": 0.125, "error_unit": "relative"})
+    '12.5 % off'
+    """
+    error, unit = row.get("error"), row.get("error_unit")
+    if row.get("correct"):
+        return "right"
+    if error is None or not math.isfinite(float(error)):
+        return "wrong" if row.get("parsed") is not None else "nothing read"
+    if unit == "relative":
+        return f"{100 * float(error):.3g} % off"
+    told = "" if unit in (None, "", "absolute") else f"{unit} "
+    return f"{number(float(error))} {told}off"
 
 
 def beliefs(row: dict[str, Any], most: int = 8) -> str:
@@ -58,36 +96,3 @@ def beliefs(row: dict[str, Any], most: int = 8) -> str:
             f"{number(float(found['expected']))} ± {number(float(found['spread']))}</div>"
         )
     return f'<div class="beliefs">{"".join(parts)}</div>' if parts else ""
-
-
-def card(row: dict[str, Any], folder: Path) -> str:
-    """Returns the card of one answer."""
-    address = picture(folder, row)
-    overlay = metrics_for(str(row.get("task"))).overlay_svg
-    pictures = load(overlay)(row, address) if overlay else ""
-    if address and not pictures:
-        pictures = f'<img src="{escape(address)}" alt="">'
-    raw = str(row.get("raw") or "")
-    error, unit = row.get("error"), row.get("error_unit")
-    if row.get("correct"):
-        off = "right"
-    elif error is None:
-        off = "wrong" if row.get("parsed") is not None else "nothing read"
-    elif unit == "relative":
-        off = f"{100 * float(error):.3g} % off"
-    else:
-        told = "" if unit in (None, "", "absolute") else f"{unit} "
-        off = f"{number(float(error))} {told}off"
-    facts = (
-        ("truth", str(row.get("truth"))),
-        ("read as", str(row.get("parsed") if row.get("parsed") is not None else "–")),
-    )
-    listed = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in facts)
-    return (
-        f'<article class="card {"right" if row.get("correct") else "wrong"}">'
-        f'<div class="pictures">{pictures}</div><div class="off">{escape(off)}</div><dl>{listed}</dl>'
-        f'<p class="prompt">{escape(str(row.get("prompt") or "")[:MOST_RAW])}</p>'
-        f"{beliefs(row)}"
-        f'<pre class="raw" title="raw output">{escape(raw[:MOST_RAW])}{"…" if len(raw) > MOST_RAW else ""}</pre>'
-        f'<div class="id">{escape(str(row.get("id")))}</div></article>'
-    )

@@ -7,15 +7,15 @@ hour hand, the shorter way round.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import lru_cache
 from html import escape
 from typing import Any
 
 from smmd_lightning.answers import TimeOfDay, parse_time
+from smmd_lightning.report.error_bars import error_bars
 from smmd_lightning.report.ghost import Dial, hands, tip
 from smmd_lightning.report.judged import Judged
-from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure
+from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, opening
 
 HALF_TURN, TURN = 360, 720
 BINS = (0, 1, 5, 15, 30, 60, 120, 240, 360)
@@ -86,7 +86,7 @@ MISTAKES = (
 
 def plots(judged: Judged) -> list[str]:
     """The plots of a page's section about clocks."""
-    return [error_histogram(judged), mistakes(judged), error_arcs(judged), scatter(judged)]
+    return [error_bars(judged, BINS, "minutes off", good=5), mistakes(judged), error_arcs(judged), scatter(judged)]
 
 
 def overlay(row: dict[str, Any], address: str) -> str:
@@ -107,51 +107,28 @@ def overlay(row: dict[str, Any], address: str) -> str:
 
 def mistakes(judged: Judged) -> str:
     """How often each kind of mistake was made."""
-    counts = Counter(mistake(row) for row in judged.rows)
+    members: dict[str, list[int]] = {name: [] for name in MISTAKES}
+    for place, row in zip(judged.places, judged.rows, strict=True):
+        members[mistake(row)].append(place)
     step, left = 24, 160
-    longest = max(counts.values())
+    longest = max(len(places) for places in members.values())
     parts = []
-    for place, name in enumerate(MISTAKES):
-        y, width = 8 + place * step, counts[name] / longest * (WIDTH - left - 80)
-        share = counts[name] / len(judged.rows)
+    for place, (name, rows) in enumerate(members.items()):
+        y, width = 8 + place * step, len(rows) / longest * (WIDTH - left - 80)
+        share = len(rows) / len(judged.rows)
         parts.append(
+            f"{opening(name, rows)}"
             f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{name}</text>'
             f'<rect style="fill:var(--series-{0 if place < 2 else 1})" x="{left}" y="{y}" width="{width:.1f}" '
             f'height="{step - 6}" rx="2"/>'
-            f'<text x="{left + width + 5:.1f}" y="{y + 13}">{counts[name]} ({share:.0%})</text>'
+            f'<text x="{left + width + 5:.1f}" y="{y + 13}">{len(rows)} ({share:.0%})</text></g>'
         )
     return figure("Kinds of mistakes", "".join(parts), WIDTH, 16 + step * len(MISTAKES))
 
 
-def error_histogram(judged: Judged) -> str:
-    """How many readings are how far off, in bins that grow."""
-    counts: Counter[int] = Counter()
-    unread = 0
-    for row in judged.rows:
-        truth, read = times(row)
-        if truth is None or read is None:
-            unread += 1
-        else:
-            off = math.ceil(abs(minutes_off(read, truth)) - 1e-9)
-            counts[next(place for place, high in enumerate(BINS) if off <= high)] += 1
-    bars = [(str(high), counts[place], 0 if high <= 5 else 1) for place, high in enumerate(BINS)]
-    bars.append(("none", unread, 7))
-    plot = Plot(
-        "Error of the readings",
-        Axis(
-            0, len(bars), "minutes off, up to (none: no time read)", tuple((i + 0.5, b[0]) for i, b in enumerate(bars))
-        ),
-        Axis.over([0, max(count for _, count, _ in bars) * 1.08], "readings", zero=True),
-    )
-    for place, (name, count, series) in enumerate(bars):
-        text = str(count) if count else ""
-        plot.bar(place, place + 1, count, f"up to {name} minutes: {count} readings", text, series)
-    return plot.render()
-
-
 def scatter(judged: Judged, most: int = 1000) -> str:
     """Truth against reading, drawn where it is nearest to the truth: 12:59 for 1:00 lies at the diagonal."""
-    ticks = tuple((60.0 * hour, f"{hour or 12}:00") for hour in (0, 3, 6, 9, 12))
+    ticks = tuple((60.0 * hour, f"{hour or 12}:00") for hour in (0, 3, 6, 9))
     plot = Plot(
         "Truth against reading",
         Axis(0, TURN, "true time", ticks),

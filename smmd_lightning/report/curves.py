@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from smmd_lightning.metrics.registry import metric_facts
+from smmd_lightning.report.headline import title
 from smmd_lightning.report.run import Curve, Run
 from smmd_lightning.report.svg import Axis, Plot
 
@@ -20,20 +22,23 @@ def learning_curves(run: Run) -> list[str]:
             ("Numeric loss", "a numeric token", "numeric"),
         )
     ]
-    watch = (run.settings.get("model") or {}).get("watch") or "exact_match"
-    if "error" in watch:
-        plots.append(_curves(_words(watch), "validation", {"": run.curves.get(f"val/{watch}")}, share=False))
+    watch = str(run.setting("model.watch") or "exact_match")
+    if not _is_share(watch):
+        plots.append(_curves(f"{title(watch)} of answers", "validation", {"": run.curves.get(f"val/{watch}")}))
         watch = "exact_match"
     shares = {name: run.curves.get(f"val/{name}") for name in dict.fromkeys((watch, "exact_match"))}
-    shares = {_words(name): curve for name, curve in shares.items()}
-    plots.append(_curves("Generated answers", "validation", shares))
+    shares = {title(name): curve for name, curve in shares.items()}
+    plots.append(_curves("Share of good answers", "validation", shares, share=True))
     rates = {tag.removeprefix("lr-"): curve for tag, curve in run.curves.items() if tag.startswith("lr-")}
-    plots.append(_curves("Learning rate", "", dict(list(rates.items())[:3]), share=False))
+    plots.append(_curves("Learning rate", "", dict(list(rates.items())[:3])))
     return [plot for plot in plots if plot]
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+def _is_share(name: str) -> bool:
+    try:
+        return metric_facts(name).unit == "share"
+    except ValueError:
+        return False
 
 
 def thinned(curve: Curve, most: int = MOST_POINTS) -> list[tuple[float, float]]:
@@ -44,9 +49,9 @@ def thinned(curve: Curve, most: int = MOST_POINTS) -> list[tuple[float, float]]:
     return [(sum(step for step, _ in part) / len(part), sum(v for _, v in part) / len(part)) for part in parts]
 
 
-def _curves(title: str, label: str, curves: dict[str, Curve | None], loss: bool = False, share: bool = True) -> str:
-    known = {name: thinned(curve) for name, curve in curves.items() if curve}
-    known = {name: points for name, points in known.items() if points}
+def _curves(name: str, label: str, curves: dict[str, Curve | None], loss: bool = False, share: bool = False) -> str:
+    known = {line: thinned(curve) for line, curve in curves.items() if curve}
+    known = {line: points for line, points in known.items() if points}
     if not known:
         return ""
     values = [value for points in known.values() for _, value in points]
@@ -56,7 +61,7 @@ def _curves(title: str, label: str, curves: dict[str, Curve | None], loss: bool 
     else:
         axis = Axis.share(label) if share else Axis.over(values, label, zero=True)
     steps = [step for points in known.values() for step, _ in points]
-    plot = Plot(title, Axis.over([*steps, 0], "optimizer step", zero=True), axis)
-    for series, (name, points) in enumerate(known.items()):
-        plot.line(points, name, series, dots=len(points) <= 30)
+    plot = Plot(name, Axis.over([*steps, 0], "optimizer step", zero=True), axis)
+    for series, (line, points) in enumerate(known.items()):
+        plot.line(points, line, series, dots=len(points) <= 30)
     return plot.render()

@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from smmd_lightning.checkpoints.atomic import write_text
+from smmd_lightning.report.templates import render
 
 
 def document(title: str, body: str, data: Any = None) -> str:
@@ -27,31 +31,40 @@ def document(title: str, body: str, data: Any = None) -> str:
     """
     assets = files("smmd_lightning.report")
     style = assets.joinpath("page.css").read_text(encoding="utf-8")
-    scripts, policy = "", "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    script, policy = "", "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
     if data is not None:
         script = assets.joinpath("page.js").read_text(encoding="utf-8")
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy += f"; script-src 'sha256-{digest}'"
-        scripts = f'<script type="application/json" id="answers">{embedded(data)}</script><script>{script}</script>'
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>{body}</main>{scripts}</body></html>\n"
+    return render(
+        "document.html",
+        title=title,
+        body=Markup(body),
+        style=Markup(style),
+        policy=Markup(policy),
+        script=Markup(script),
+        data=Markup(embedded(data)),
     )
 
 
 def embedded(data: Any) -> str:
-    r"""JSON that can stand inside a script element, whatever text it holds.
+    r"""JSON that can stand inside a script element, whatever text it holds; numbers that are not finite become null.
 
-    >>> embedded(["</script>"])
-    '["\\u003c/script\\u003e"]'
+    >>> embedded(["</script>", float("nan")])
+    '["\\u003c/script\\u003e",null]'
     """
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    text = json.dumps(_finite(data), ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     for sign in ("<", ">", "&", "\u2028", "\u2029"):
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {str(name): _finite(value) for name, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def section(title: str, content: str, kind: str = "plots") -> str:

@@ -87,7 +87,9 @@ class Judged:
     Attributes:
         task: Name of the task.
         metrics: Metrics of the task, which also say how it is shown.
-        rows: The N rows of the prediction file, with what today's rules read in them.
+        rows: The N rows of the prediction file, judged by the present rules.
+        places: Where each row stands in the file, from 0.
+        changed: How many rows the file judges otherwise.
         table_NC: One row an answer, as the task's metric makes it.
         intervals: All metrics of the task with their 95 % intervals.
     """
@@ -95,37 +97,49 @@ class Judged:
     task: str
     metrics: AnswerMetrics
     rows: list[dict[str, Any]]
+    places: list[int]
+    changed: int
     table_NC: Tensor
     intervals: dict[str, Interval]
 
 
-def judge_rows(task: str, rows: Sequence[dict[str, Any]]) -> Judged:
+def judge_rows(task: str, rows: Sequence[dict[str, Any]], places: Sequence[int] | None = None) -> Judged:
     """Judges rows of the prediction file by the metric of their task; intervals by Wilson for shares, else bootstrap.
+
+    Args:
+        task: Name of the task.
+        rows: Rows of the prediction file.
+        places: Where each of them stands in the file. None: they are the whole file.
 
     Raises:
         ValueError: A truth is none of that task.
     """
     metrics = metrics_for(task)
-    judgements = [
+    found = [
         metrics.judge(
             str(row.get("raw") or ""),
             NumericExample(str(row.get("id")), "", str(row.get("truth")), meta=row.get("meta") or {}),
         )
         for row in rows
     ]
-    table_NC = torch.tensor([judgement.row for judgement in judgements], dtype=torch.float32)
+    table_NC = torch.tensor([each.row for each in found], dtype=torch.float32)
+    kept = []
+    for row, each in zip(rows, found, strict=True):
+        score = each.score
+        judged = {"parsed": score.parsed, "error": score.error, "correct": score.correct, "error_unit": metrics.unit}
+        kept.append({**row, "meta": row.get("meta") or {}, **judged})
+    changed = sum(
+        "correct" in row and bool(row["correct"]) != new["correct"] for row, new in zip(rows, kept, strict=True)
+    )
     intervals = bootstrap(table_NC, metrics.summarise)
     for name, interval in intervals.items():
         facts = metrics.facts_of(name)
         if facts is not None and facts.unit == "share":
             total = metrics.counted(name, table_NC)
             intervals[name] = Interval(interval.value, *wilson(interval.value * total, total))
-    judged_rows = []
-    for row, found in zip(rows, judgements, strict=True):
-        score = found.score
-        read = {"parsed": score.parsed, "error": score.error, "error_unit": metrics.unit, "correct": score.correct}
-        judged_rows.append({**row, **read})
-    return Judged(task, metrics, judged_rows, table_NC, intervals)
+    return Judged(
+        task, metrics, kept, list(range(len(kept)) if places is None else places), changed, table_NC, intervals
+    )
 
 
 def share_within(errors: Sequence[float], tolerances: Sequence[float]) -> list[Interval]:

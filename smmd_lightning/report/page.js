@@ -14,7 +14,8 @@
     ["id", "id"], ...(several ? [["task", "task"]] : []), ["truth", "truth"], ["parsed", "read as"],
     ["error", "error"], ["verdict", ""], ...(kinds.length ? [["kind", "kind"]] : []), ["raw", "output"],
   ];
-  let key = null, down = false, shown = PAGE;
+  let key = null, down = false, shown = PAGE, picked = null;
+  answers.forEach((row, place) => { row.place = place; });
 
   const make = (name, text, className) => {
     const element = document.createElement(name);
@@ -42,6 +43,7 @@
   const chosen = () => {
     const text = words.value.trim().toLowerCase();
     const kept = answers.filter(row =>
+      (!picked || picked.has(row.place)) &&
       (!which.value || (which.value === "right" ? row.correct : which.value === "wrong" ? !row.correct : row.parsed === null && !row.correct)) &&
       (!kind.value || row.kind === kind.value) &&
       (!text || [row.id, row.prompt, row.truth, row.parsed, row.raw].some(part => String(part ?? "").toLowerCase().includes(text))));
@@ -95,6 +97,29 @@
     count.textContent = kept.length.toLocaleString("en") + " of " + answers.length.toLocaleString("en");
     more.hidden = kept.length <= shown;
   };
+
+  // A bar of a plot shows its answers: here, with the first one open where there are few.
+  const chosenButton = document.getElementById("chosen");
+  const pick = bar => {
+    picked = bar === null ? null : new Set(bar.dataset.rows.split(",").map(Number));
+    chosenButton.hidden = bar === null;
+    chosenButton.textContent = bar === null ? "" : bar.dataset.name + " ✕";
+    chosenButton.setAttribute("aria-label", bar === null ? "" : "Show all answers, not only: " + bar.dataset.name);
+    words.value = which.value = kind.value = "";
+    shown = PAGE;
+    draw();
+    if (bar === null) return;
+    document.getElementById("all-answers").scrollIntoView();
+    const first = body.querySelector("tr.row");
+    if (first) first.click();
+  };
+  chosenButton.addEventListener("click", () => pick(null));
+  for (const bar of document.querySelectorAll("[data-rows]")) {
+    bar.addEventListener("click", () => pick(bar));
+    bar.addEventListener("keydown", event => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(bar); }
+    });
+  }
 
   const head = make("tr");
   for (const [name, title] of columns) {

@@ -51,7 +51,7 @@ def badness(row: dict[str, Any]) -> float:
     if row.get("parsed") is None:
         return math.inf
     error = row.get("error")
-    return 1.0 if error is None else float(error)
+    return 1.0 if error is None or math.isnan(float(error)) else float(error)
 
 
 def picture(folder: Path, row: dict[str, Any]) -> str:
@@ -63,6 +63,8 @@ def picture(folder: Path, row: dict[str, Any]) -> str:
     """
     name = row.get("image")
     if not isinstance(name, str) or not name:
+        return ""
+    if "\0" in name:  # which no path can hold
         return ""
     file = (folder / name).resolve()
     kind = KINDS.get(file.suffix.lower())

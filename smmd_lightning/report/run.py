@@ -28,7 +28,7 @@ class Run:
 
     Attributes:
         folder: Where it lies.
-        answers: Rows of the prediction file, as they are.
+        answers: Rows of the prediction file; `meta` is a dictionary in each.
         metrics: Values of the metrics file by name.
         curves: (step, value) pairs of each logged scalar by tag, in the order of steps.
         seconds: Wall-clock time from the first logged training step to the last, None without any.
@@ -54,6 +54,16 @@ class Run:
         except yaml.YAMLError:
             return {}
         return found if isinstance(found, dict) else {}
+
+    def setting(self, path: str) -> Any:
+        """Returns one value of the config by its dotted path; None where the config has none there.
+
+        A class may stand in a config by its bare name, so any step of the path may meet a text instead of settings.
+        """
+        found: Any = self.settings
+        for name in path.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        return found
 
 
 def read_run(folder: str | Path, predictions: str = "predictions.jsonl", metrics: str = "metrics.json") -> Run:
@@ -102,6 +112,8 @@ def _read_answers(file: Path) -> list[dict[str, Any]]:
                 raise ValueError(f"{file}, line {number}: not JSON ({error}).") from error
             if not isinstance(row, dict):
                 raise ValueError(f"{file}, line {number}: a row must be an object, got {type(row).__name__}.")
+            if not isinstance(row.get("meta"), dict):
+                row["meta"] = {}
             rows.append(row)
     return rows
 

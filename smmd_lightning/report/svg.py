@@ -157,9 +157,29 @@ class Plot:
                 f"{hint}</circle>"
             )
 
-    def bar(self, left: float, right: float, value: float, hint: str, text: str = "", series: int = 0) -> None:
-        """Draws an upright bar from `left` to `right` on the x axis, `text` on top."""
+    def bar(
+        self,
+        left: float,
+        right: float,
+        value: float,
+        hint: str,
+        text: str = "",
+        series: int = 0,
+        opens: tuple[str, Sequence[int]] | None = None,
+    ) -> None:
+        """Draws an upright bar from `left` to `right` on the x axis, `text` on top.
+
+        Args:
+            left: Where it starts.
+            right: Where it ends.
+            value: Its height.
+            hint: What shows under the pointer.
+            text: What stands on top.
+            series: Its colour.
+            opens: Name and row numbers of the answers that a click on it shows in the table of answers.
+        """
         (x0, y0), (x1, y1) = self.at(left, self.y.low), self.at(right, value)
+        self._marks.append(opening(*opens) if opens and opens[1] else "<g>")
         self._marks.append(
             f'<rect style="fill:var(--series-{series})" x="{x0 + 1:.1f}" y="{y1:.1f}" '
             f'width="{max(x1 - x0 - 2, 1):.1f}" height="{max(y0 - y1, 0):.1f}" rx="1.5">'
@@ -170,6 +190,7 @@ class Plot:
             self._marks.append(
                 f'<text class="small" x="{middle:.1f}" y="{y1 - 3:.1f}" text-anchor="middle">{escape(text)}</text>'
             )
+        self._marks.append("</g>")
 
     def name(self, name: str, series: int) -> None:
         """Puts a series into the legend."""
@@ -207,6 +228,17 @@ class Plot:
         return figure(self.title, "".join(parts + self._marks), self.width, self.height)
 
 
+def opening(name: str, rows: Sequence[int]) -> str:
+    """Returns the start of a group that opens answers in the table, by pointer or keyboard.
+
+    Args:
+        name: What the answers have in common.
+        rows: Their row numbers in the prediction file.
+    """
+    listed = ",".join(str(row) for row in rows)
+    return f'<g class="opens" tabindex="0" role="button" data-name="{escape(name)}" data-rows="{listed}">'
+
+
 def figure(title: str, content: str, width: int, height: int, below: str = "") -> str:
     """Wraps SVG content in a figure with a heading that screen readers say as well, and HTML below it."""
     name = escape(title, quote=True)
@@ -234,7 +266,7 @@ def heatmap(
         shares: One share a cell, row by row.
         hints: What shows under the pointer.
         labels: What rows and what columns are.
-        every: Name only every so manieth row and column.
+        every: Name every n-th row and column only.
     """
     width, left, top = WIDTH, 34, 26
     side = min((width - left - 10) / max(len(columns), 1), 30)

@@ -9,21 +9,16 @@ from typing import Any
 
 from smmd_lightning.answers import parse_quantity
 from smmd_lightning.metrics import AnswerMetrics
+from smmd_lightning.report.error_bars import error_bars, errors
 from smmd_lightning.report.judged import NO_DIGIT, Judged, digit_confusion, groups, share_within, wilson
-from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap
+from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap, opening
 
 # -- all tasks ---------------------------------------------------------------------------------------------------
 
 
-def errors(judged: Judged) -> list[float]:
-    """Distances of the answers whose truth has one, infinite where nothing was read."""
-    distances_N = judged.metrics.distances(judged.table_NC)
-    return [] if distances_N is None else distances_N[~distances_N.isnan()].tolist()
-
-
 def tolerance_curve(judged: Judged) -> str:
     """Share of answers that are right, against how far off still counts as right."""
-    known, curve = errors(judged), judged.metrics.curve
+    known, curve = [error for error in errors(judged) if not math.isnan(error)], judged.metrics.curve
     if not known or curve is None:
         return ""
     if curve.ticks:
@@ -113,22 +108,31 @@ def by_kind(judged: Judged) -> list[str]:
         bars = []
         for value, numbers in members.items():
             exact = sum(bool(judged.rows[number].get("correct")) for number in numbers)
-            bars.append((value, len(numbers), exact, sum(tolerant[number] for number in numbers)))
-        plots.append(share_bars(f"By {fact}", bars, judged.metrics.tolerant_rule))
+            places = [judged.places[number] for number in numbers]
+            bars.append((value, places, exact, sum(tolerant[number] for number in numbers)))
+        plots.append(share_bars(fact.replace("_", " ").capitalize(), bars, judged.metrics.tolerant_rule))
     return plots
 
 
-def share_bars(title: str, bars: Sequence[tuple[str, int, int, int]], tolerant: str) -> str:
-    """Draws lying bars: (name, answers, exactly right, tolerably right), with the 95 % interval of the latter."""
-    left, right, step = 104, WIDTH - 62, 21
+def share_bars(title: str, bars: Sequence[tuple[str, Sequence[int], int, int]], tolerant: str) -> str:
+    """Draws lying bars with the 95 % interval of the tolerable share; a bar opens its answers.
+
+    Args:
+        title: Heading.
+        bars: (name, row numbers of the answers, how many are exactly right, how many tolerably right).
+        tolerant: What "tolerably" means.
+    """
+    left, right, step = 122, WIDTH - 62, 21
     parts = [f'<text x="2" y="11">solid: exact, pale: {tolerant}</text>']
-    for place, (name, total, exact, good) in enumerate(bars):
+    for place, (name, rows, exact, good) in enumerate(bars):
+        total = len(rows)
         y, scale = 20 + place * step, right - left
         low, high = (left + edge * scale for edge in wilson(good, total))
         middle = y + step / 2 - 2
-        shown = name if len(name) <= 16 else name[:15] + "…"
+        shown = (name if len(name) <= 19 else name[:18] + "…").replace("_", " ")
         parts.append(
-            f"<g><title>{escape(name)}: {exact} exact, {good} {tolerant}, of {total}</title>"
+            f"{opening(f'{title}: {name}', rows)}"
+            f"<title>{escape(name)}: {exact} exact, {good} {tolerant}, of {total}</title>"
             f'<rect class="track" x="{left}" y="{y}" width="{scale}" height="{step - 5}" rx="2"/>'
             f'<rect class="soft" x="{left}" y="{y}" width="{good / total * scale:.1f}" height="{step - 5}" rx="2"/>'
             f'<rect style="fill:var(--series-0)" x="{left}" y="{y}" width="{exact / total * scale:.1f}" '
@@ -145,28 +149,7 @@ def share_bars(title: str, bars: Sequence[tuple[str, int, int, int]], tolerant: 
 
 def relative_histogram(judged: Judged) -> str:
     """How many answers are how far off, relative to the truth."""
-    known = errors(judged)
-    edges = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 10.0, 3e38)
-    names = ("0", "1", "2", "5", "10", "20", "50", "100", "1000", "∞", "none")
-    counts = [0] * len(names)
-    for error in known:
-        counts[len(names) - 1 if math.isinf(error) else next(i for i, edge in enumerate(edges) if error <= edge)] += 1
-    if not known:
-        return ""
-    plot = Plot(
-        "Error of the answers",
-        Axis(
-            0,
-            len(names),
-            "% of the truth off, up to (none: no number read)",
-            tuple((i + 0.5, n) for i, n in enumerate(names)),
-        ),
-        Axis.over([0, max(counts) * 1.08], "answers", zero=True),
-    )
-    for place, (name, count) in enumerate(zip(names, counts, strict=True)):
-        series = 7 if name == "none" else 0 if place <= 3 else 1
-        plot.bar(place, place + 1, count, f"up to {name} %: {count} answers", str(count) if count else "", series)
-    return plot.render()
+    return error_bars(judged, (0, 1, 2, 5, 10, 20, 50, 100, 1000), "% of the truth off", good=5, scale=100)
 
 
 def number_scatter(judged: Judged, most: int = 1000) -> str:

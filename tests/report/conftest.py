@@ -8,9 +8,10 @@ import pytest
 from PIL import Image, ImageDraw
 from torch.utils.tensorboard import SummaryWriter
 
+from datamodules.instrument import DrawnInstruments
 from smmd_lightning.metrics import metrics_for
 from smmd_lightning.report.ghost import Dial, draw_dial, draw_hands
-from smmd_lightning.types import NumericExample
+from smmd_lightning.types import NumericExample, SampleKey
 
 HOSTILE = (
     '<img src="https://evil.example/x.png" onerror="alert(1)"></script><script>document.title="owned"</script>&amp;'
@@ -109,7 +110,27 @@ def math_rows(folder, count, dice):
     return rows
 
 
-MAKERS = {"clock": clock_rows, "chart": chart_rows, "math": math_rows}
+def instrument_rows(folder, count, dice):
+    (folder / "images").mkdir(exist_ok=True)
+    drawn = DrawnInstruments(test_size=count, families=["pressure_gauge", "column_thermometer", "panel_meter"]).open(
+        "test"
+    )
+    rows = []
+    for number in range(count):
+        example = drawn.example(SampleKey(0, number))
+        truth, low, high = (float(end) for end in (example.meta["value"], *example.meta["scale"]))
+        read = truth + dice.choice([0, 0, 0.005, -0.02, 0.1, -0.3]) * (high - low)
+        raw = "no idea" if dice.random() < 0.05 else f"{read:.3g} {example.meta['unit']}"
+        facts = {name: value for name, value in example.meta.items() if name != "task"}
+        made = row("instrument", number, example.prompt, example.answer, raw, facts)
+        if number % 4 == 0:
+            made["image"] = f"images/i{number:05d}.jpg"
+            example.images[0].save(folder / made["image"])
+        rows.append(made)
+    return rows
+
+
+MAKERS = {"clock": clock_rows, "chart": chart_rows, "math": math_rows, "instrument": instrument_rows}
 
 
 def write_fake_run(folder: Path, tasks=("clock",), count=120, seed=0, training=True) -> Path:

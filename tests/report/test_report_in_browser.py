@@ -41,6 +41,11 @@ const open = document.querySelector("tr.open");
 say.opened = open.querySelector("img")?.src.slice(0, 23) ?? ""; say.prompt = open.querySelector("dd").textContent;
 say.expanded = rows()[0].querySelector("button").getAttribute("aria-expanded");
 rows()[0].querySelector("button").click(); say.closed = document.querySelector("tr.open") === null;
+const bar = document.querySelector("[data-rows]");
+bar.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", bubbles: true}));
+say.bar = [bar.dataset.rows.split(",").length, rows().length, get("chosen").textContent, get("chosen").hidden];
+say.barOpened = document.querySelectorAll("tr.open").length;
+get("chosen").click(); say.unpicked = [get("chosen").hidden, get("count").textContent];
 say.title = document.title; say.foreign = document.querySelectorAll("script").length;
 say.width = innerWidth; say.scroll = document.documentElement.scrollWidth;
 const entries = performance.getEntriesByType("resource").map(entry => entry.name);
@@ -109,6 +114,10 @@ def test_the_page_sorts_filters_opens_rows_and_stays_in_its_file(tmp_path, write
     assert seen["more"] == 120
     assert seen["opened"] == "data:image/jpeg;base64,"
     assert (seen["prompt"], seen["expanded"], seen["closed"]) == (answers[0]["prompt"], "true", True)
+    listed, shown, name, hidden = seen["bar"]
+    assert shown == min(listed, 50)
+    assert (name, hidden) == ("minutes off: up to 0 ✕", False)
+    assert (seen["barOpened"], seen["unpicked"]) == (1, [True, "120 of 120"])
     assert seen["title"] == "run · report"  # the model's markup did not run
     assert seen["foreign"] == 3
     assert seen["width"] == width
