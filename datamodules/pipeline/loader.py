@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -22,6 +23,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from datamodules.pipeline.collate import Collator, TooLong
+from datamodules.pipeline.fingerprint import fingerprint
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.shared_memory import Parcel
 from datamodules.sources.images import BadSample
@@ -143,6 +145,7 @@ class NumericLoader:
         max_bad_share: float = 0.05,
         named: set[str] | None = None,
     ) -> None:
+        self._builder = builder
         self._sampler = sampler
         self.window = window
         self._epoch_end = len(sampler) if epoch_end is None else epoch_end
@@ -189,11 +192,15 @@ class NumericLoader:
                 yield replace(batch, window_targets=targets_S, window_end=last)
                 asked = time.perf_counter()
 
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint(self._builder.source, self._builder.size)
+
     def state_dict(self) -> dict[str, Any]:
         """Returns epoch, position (micro-batches, at the last finished accumulation window) and what both rest on."""
         sampler = self._sampler
-        settings = {"window": self.window, "seed": sampler.seed}
-        settings |= {"batch_size": sampler.batch_size, "world_size": sampler.world_size}
+        settings: dict[str, Any] = {"window": self.window, "seed": sampler.seed}
+        settings |= {"batch_size": sampler.batch_size, "world_size": sampler.world_size, "data": self._fingerprint}
         return {"epoch": self._epoch, "position": self._position, "batches": len(self), **settings}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -210,6 +217,11 @@ class NumericLoader:
                 "or start a new run."
             )
         own = self.state_dict()
+        if state.get("data", own["data"]) != own["data"]:
+            raise ValueError(
+                "The checkpoint was written with other data: of the training samples looked at, questions or answers "
+                "differ. Go on with the same files and data settings, or start a new run (another --run_dir)."
+            )
         kept = SETTINGS | DEALING if state["position"] < self._epoch_end else SETTINGS
         # Checkpoints of earlier versions do not tell.
         differing = {name: called for name, called in kept.items() if state.get(name, own[name]) != own[name]}

@@ -155,7 +155,16 @@ def test_a_state_says_what_it_depends_on_and_one_that_does_not_is_taken():
     old = {name: value for name, value in loader.state_dict().items() if name in ("epoch", "position", "batches")}
     other = make(size=20, batch_size=4, window=4)
     other.load_state_dict(old)
-    assert other.state_dict() == loader.state_dict() | {"window": 4}
+    assert other.state_dict() == loader.state_dict() | {"window": 4, "data": other.state_dict()["data"]}
+
+
+def test_other_data_of_the_same_length_are_refused():
+    state = make(size=20).state_dict()
+    other = make(size=20)
+    other._builder.source.example = lambda key: NumericExample(f"{key.index}", "2*3?", "6")
+    with pytest.raises(ValueError, match="written with other data"):
+        other.load_state_dict(state)
+    make(size=20).load_state_dict(state)
 
 
 def test_evaluation_is_the_same_each_time():
