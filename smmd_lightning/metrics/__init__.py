@@ -17,6 +17,7 @@ from smmd_lightning.metrics.base import TASKS, AnswerMetrics
 from smmd_lightning.metrics.by_task import MetricsByTask
 from smmd_lightning.metrics.chart import ChartMetrics
 from smmd_lightning.metrics.clock import ClockMetrics
+from smmd_lightning.metrics.distribution import DistributionMetrics
 from smmd_lightning.metrics.facts import MetricFacts, ToleranceCurve
 from smmd_lightning.metrics.instrument import InstrumentMetrics
 from smmd_lightning.metrics.numeric import MathMetrics, NumberMetrics
@@ -37,6 +38,7 @@ __all__ = [
     "ChartQAProMetrics",
     "ClockBenchMetrics",
     "ClockMetrics",
+    "DistributionMetrics",
     "InstrumentMetrics",
     "ItsAboutTimeMetrics",
     "MathMetrics",

@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import Any
 
 from smmd_lightning.metrics.base import TASKS, AnswerMetrics
-from smmd_lightning.metrics.facts import LOSSES, MetricFacts
+from smmd_lightning.metrics.distribution import DistributionMetrics
+from smmd_lightning.metrics.facts import LOSSES, MetricFacts, declared_facts
 
 FALLBACK = "number"
 """The task whose metrics judge the answers of a task that nobody declared."""
@@ -48,6 +49,8 @@ def metric_facts(name: str) -> MetricFacts:
     classes = [TASKS[task]] if inner and task in TASKS else list(TASKS.values())
     own = rest.rpartition("/")[2]
     found = [facts for metrics in classes if (facts := metrics.facts_of(own)) is not None]
+    if not found and (facts := declared_facts(DistributionMetrics.facts, own)) is not None:
+        found = [facts]
     if not found:
         known = [
             other for metrics in classes for parent in metrics.__mro__ for other in parent.__dict__.get("facts", ())

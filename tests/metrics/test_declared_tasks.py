@@ -185,7 +185,7 @@ def test_the_direction_of_a_metric_is_declared_under_any_of_its_names(name, larg
     assert BestAndLast(name).mode == ("max" if larger else "min")
 
 
-@pytest.mark.parametrize("name", ["crps", "val/nll", "brier", "ece", "val/clock/accuracy", "within_x_percent"])
+@pytest.mark.parametrize("name", ["brier", "val/pinball", "ece", "val/clock/accuracy", "within_x_percent"])
 def test_the_direction_of_an_undeclared_metric_is_asked_for(name):
     with pytest.raises(ValueError, match=rf"whether more or less of the metric '{name}' is better"):
         BestAndLast(name)
