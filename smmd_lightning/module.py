@@ -86,6 +86,8 @@ class SMMDModule(LightningModule):
         super().__init__()
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
+        if backbone.quantization is not None and not save_trained_only:
+            raise ValueError("Quantised weights are not kept in checkpoints: set model.save_trained_only to true.")
         self.backbone = backbone
         self.objective = NumericObjective(numeric_loss, loss_weight)
         self.weight_schedule = weight_schedule

@@ -13,16 +13,16 @@ One real example::
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from torch import Tensor, nn
+from torch import nn
 
+from smmd_lightning.backbones.naming import matching, refuse_mismatch, shortened
 from smmd_lightning.compat.messages import hide_warning_of_peft
 
 if TYPE_CHECKING:
@@ -47,6 +47,15 @@ class LoRA:
         also_train: Patterns (`fnmatch`) of the model's own parameters that are trained beside the adapter, e.g.
             "model.multi_modal_projector.*".
         weights: Folder of a saved adapter to start from (`adapter_model.safetensors`).
+        dora: Train the length of each row apart from its direction (DoRA, Liu et al. 2024, arXiv 2402.09353).
+        rslora: Scale by alpha / sqrt(r), so that large ranks learn as fast (rsLoRA, Kalajdzievski 2023, arXiv
+            2312.03732).
+        init: "zero" starts at the base model: B is 0. "pissa" starts A and B as the largest singular directions of
+            the weights and freezes the rest (PiSSA, Meng et al. 2024, arXiv 2404.02948).
+        rank_pattern: Ranks of modules whose full names end in a key (a regular expression), instead of `rank`.
+        alpha_pattern: Alphas of modules, likewise.
+
+    LoRA+ (another learning rate for B) is `model.lr_scale: {"*.lora_B.*": 16}`.
 
     Raises:
         ValueError: A number is out of its range.
@@ -59,12 +68,21 @@ class LoRA:
     vision: bool = False
     also_train: list[str] = field(default_factory=list)
     weights: str | None = None
+    dora: bool = False
+    rslora: bool = False
+    init: Literal["zero", "pissa"] = "zero"
+    rank_pattern: dict[str, int] = field(default_factory=dict)
+    alpha_pattern: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.rank < 1:
             raise ValueError(f"LoRA rank must be at least 1, got {self.rank}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"LoRA dropout must be in [0, 1), got {self.dropout}")
+        if self.init not in ("zero", "pissa"):
+            raise ValueError(f"LoRA init must be zero or pissa, got {self.init!r}")
+        if bad := {name: rank for name, rank in self.rank_pattern.items() if rank < 1}:
+            raise ValueError(f"LoRA rank_pattern: ranks must be at least 1, got {bad}")
 
     def targets(self, causal: PreTrainedModel, language: nn.Module) -> list[str]:
         """Returns the full names of the modules to adapt.
@@ -97,6 +115,13 @@ class LoRA:
             )
         return [name for name in linear if any(name in names for names in found.values())]
 
+    def check_patterns(self, names: list[str]) -> None:
+        """Refuses patterns of ranks and alphas that fit no adapted module; peft would leave them out silently."""
+        for setting in ("rank_pattern", "alpha_pattern"):
+            for pattern in getattr(self, setting):
+                if not any(re.match(rf"(.*\.)?({pattern})$", name) for name in names):
+                    raise ValueError(f"LoRA {setting}: {pattern!r} fits no adapted module; they are {shortened(names)}")
+
     def attach(self, causal: PreTrainedModel, language: nn.Module) -> PeftModel:
         """Puts the adapter into the model, freezes the rest and logs what was chosen.
 
@@ -110,6 +135,7 @@ class LoRA:
         from peft import LoraConfig, get_peft_model
 
         names = self.targets(causal, language)
+        self.check_patterns(names)
         counts = Counter(name.rsplit(".", 1)[-1] for name in names)
         log.info(
             "LoRA of rank %d on %d modules of %s: %s",
@@ -124,6 +150,11 @@ class LoRA:
             lora_dropout=self.dropout,
             target_modules=names,
             task_type="CAUSAL_LM",
+            use_dora=self.dora,
+            use_rslora=self.rslora,
+            init_lora_weights=True if self.init == "zero" else self.init,
+            rank_pattern=dict(self.rank_pattern),
+            alpha_pattern=dict(self.alpha_pattern),
         )
         wanted = matching(causal, self.also_train)
         with warnings.catch_warnings():
@@ -134,60 +165,6 @@ class LoRA:
         if self.weights is not None:
             load_adapter(model, self.weights)
         return model
-
-
-def matching(module: nn.Module, patterns: Iterable[str]) -> dict[str, nn.Parameter]:
-    """Returns the parameters whose names fit one of the patterns.
-
-    Args:
-        module: Where to look.
-        patterns: `fnmatch` patterns of whole parameter names; a plain module name stands for all below it.
-
-    Raises:
-        ValueError: A pattern fits nothing.
-    """
-    found: dict[str, nn.Parameter] = {}
-    parameters = dict(module.named_parameters())
-    for pattern in patterns:
-        fits = {
-            name: parameter
-            for name, parameter in parameters.items()
-            if fnmatchcase(name, pattern) or name.startswith(f"{pattern}.")
-        }
-        if not fits:
-            raise ValueError(
-                f"pattern {pattern!r} fits no parameter of {type(module).__name__}; its parts are {_parts(parameters)}"
-            )
-        found.update(fits)
-    return found
-
-
-def freeze_matching(module: nn.Module, patterns: Sequence[str]) -> None:
-    """Freezes the parameters whose names fit, see `matching`."""
-    for parameter in matching(module, patterns).values():
-        parameter.requires_grad_(False)
-
-
-def load_trained(module: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Loads weights into a module from a file that holds only what is trained.
-
-    Args:
-        module: The loaded backbone (or the whole Lightning module), adapters and freezing in place.
-        state: Tensors by parameter or buffer name.
-
-    Raises:
-        ValueError: A trained parameter is missing, or a name or a shape does not fit; nothing has been loaded then.
-    """
-    own = module.state_dict()
-    trained = {name for name, parameter in module.named_parameters() if parameter.requires_grad}
-    wrong_shape = [name for name in state if name in own and own[name].shape != state[name].shape]
-    refuse_mismatch(
-        f"the trained weights do not fit {type(module).__name__}",
-        missing=sorted(trained - set(state)),
-        unexpected=sorted(set(state) - set(own)),
-        wrong_shape=wrong_shape,
-    )
-    module.load_state_dict(dict(state), strict=False)
 
 
 def load_adapter(model: PeftModel, folder: str) -> None:
@@ -214,24 +191,3 @@ def load_adapter(model: PeftModel, folder: str) -> None:
         wrong_shape=[name for name in state if name in own and own[name].shape != state[name].shape],
     )
     set_peft_model_state_dict(model, state)
-
-
-def refuse_mismatch(what: str, missing: list[str], unexpected: list[str], wrong_shape: list[str]) -> None:
-    """Raises an error that lists names which do not fit; returns when there are none.
-
-    Raises:
-        ValueError: One of the lists is not empty.
-    """
-    lists = {"missing": missing, "unexpected": unexpected, "of another shape": wrong_shape}
-    lines = [f"  {kind} ({len(names)}): {_shortened(names)}" for kind, names in lists.items() if names]
-    if lines:
-        raise ValueError("\n".join([f"{what}; nothing is loaded by halves:", *lines]))
-
-
-def _shortened(names: list[str], most: int = 20) -> str:
-    return ", ".join(names[:most]) + (f", … and {len(names) - most} more" if len(names) > most else "")
-
-
-def _parts(names: Iterable[str]) -> list[str]:
-    """The first two levels of the names, which is how a user finds the part meant."""
-    return sorted({".".join(name.split(".")[:2]) for name in names})

@@ -22,17 +22,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch import Tensor, nn
 
-from smmd_lightning.backbones.adapters import LoRA, freeze_matching
+from smmd_lightning.backbones.adapters import LoRA
 from smmd_lightning.backbones.generation import continue_prompts, is_sharded
 from smmd_lightning.backbones.loading import ModelSource, build, checkpoint_blocks
+from smmd_lightning.backbones.naming import freeze_matching
 from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, splits_at_head
 from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.quantization import Quantization, check_quantized
 from smmd_lightning.backbones.scoring import Score, score_supervised
 from smmd_lightning.compat.of_transformers import block_names
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
 
+SOURCE_SETTINGS = ("revision", "dtype", "attention", "trust_remote_code", "from_scratch", "quantization")
 DTypeName = Literal["auto", "float32", "bfloat16", "float16"]
 
 
@@ -51,13 +54,14 @@ class Backbone(nn.Module, ABC):
         attention: Attention implementation of transformers ("sdpa", "eager", "flash_attention_2", …); None: its choice.
         trust_remote_code: Run Python code that comes with the model. Off: such models are refused.
         from_scratch: New random weights for the model's configuration, from torch's global generator.
+        quantization: Keep base weights in 4 or 8 bits (needs an adapter); None: as `dtype` says.
         adapter: LoRA settings; None trains the model's own weights.
         freeze: Patterns (`fnmatch`) of parameter names that are not trained, e.g. "model.embed_tokens.*".
         gradient_checkpointing: Recompute activations of the blocks in the backward pass.
         head_chunk: Most supervised positions that pass through the head at once.
 
     Raises:
-        ValueError: `head_chunk` is below 1.
+        ValueError: `head_chunk` is below 1, or settings cannot go with `quantization`.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Backbone(nn.Module, ABC):
         attention: str | None = None,
         trust_remote_code: bool = False,
         from_scratch: bool = False,
+        quantization: Quantization | None = None,
         adapter: LoRA | None = None,
         freeze: Sequence[str] = (),
         gradient_checkpointing: bool = False,
@@ -83,6 +88,9 @@ class Backbone(nn.Module, ABC):
         self.attention = attention
         self.trust_remote_code = trust_remote_code
         self.from_scratch = from_scratch
+        if quantization is not None:
+            check_quantized(adapter, from_scratch, path)
+        self.quantization = quantization
         self.adapter = adapter
         self.freeze = tuple(freeze)
         self.gradient_checkpointing = gradient_checkpointing
@@ -108,16 +116,8 @@ class Backbone(nn.Module, ABC):
     @property
     def source(self) -> ModelSource:
         """Which model the settings describe."""
-        return ModelSource(
-            self.path,
-            self.auto_class(),
-            type(self).__name__,
-            revision=self.revision,
-            dtype=self.dtype,
-            attention=self.attention,
-            trust_remote_code=self.trust_remote_code,
-            from_scratch=self.from_scratch,
-        )
+        settings = {name: getattr(self, name) for name in SOURCE_SETTINGS}
+        return ModelSource(self.path, self.auto_class(), type(self).__name__, **settings)
 
     @property
     def loaded(self) -> bool:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from smmd_lightning.backbones.adapters import matching
 from smmd_lightning.backbones.base import Backbone
 from smmd_lightning.backbones.loading import read_config
+from smmd_lightning.backbones.naming import matching
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -32,6 +32,6 @@ def check_names(backbone: Backbone) -> PreTrainedModel:
         causal = backbone.auto_class().from_config(config, trust_remote_code=backbone.trust_remote_code)
     backbone.freeze_parts(causal)
     if backbone.adapter is not None:
-        backbone.adapter.targets(causal, backbone.language_module(causal))
+        backbone.adapter.check_patterns(backbone.adapter.targets(causal, backbone.language_module(causal)))
         matching(causal, backbone.adapter.also_train)
     return causal

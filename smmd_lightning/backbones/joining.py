@@ -23,7 +23,14 @@ from torch import Tensor, nn
 
 from smmd_lightning.backbones.image_template import with_images
 from smmd_lightning.backbones.tiny.tower import register
-from smmd_lightning.compat.of_transformers import can_build
+from smmd_lightning.backbones.towers import (
+    extra_tokens,
+    hidden_states,
+    load_tower,
+    noise,
+    picture_edge,
+    pixel_statistics,
+)
 
 TOLERANCE = 1e-5
 """Largest relative difference (of norms) that a part may show in its new place, in float32."""
@@ -73,14 +80,14 @@ def join(
     tokenizer: Any = AutoTokenizer.from_pretrained(language, **found)
     if tokenizer.eos_token is None and tokenizer.chat_template is None:
         raise ValueError(f"the tokenizer of {language!r} has neither a chat template nor a token that ends an answer")
-    edge, patch = _image_size(eyes.config, image_size, tower), int(eyes.config.patch_size)
+    edge, patch = picture_edge(eyes.config, image_size, tower), int(eyes.config.patch_size)
     extra = extra_tokens(eyes, edge, feature_layer, tower)
     tokenizer.add_special_tokens({"additional_special_tokens": [image_token]}, replace_extra_special_tokens=False)
     causal = _assemble(eyes, speaker, tokenizer.convert_tokens_to_ids(image_token), feature_layer, extra, seed)
     causal.config.image_seq_length = (edge // patch) ** 2 + max(extra - 1, 0)
     _scale_projector(causal, edge)
     check_parts(causal, eyes, speaker, edge)
-    mean, std = _pixel_statistics(tower, trust_remote_code)
+    mean, std = pixel_statistics(tower, trust_remote_code)
     square = {"height": edge, "width": edge}
     images = LlavaImageProcessor(
         do_pad=True, size=square, crop_size=square, do_center_crop=False, image_mean=mean, image_std=std
@@ -114,60 +121,6 @@ def fingerprint(tower: str, language: str) -> str:
     return hashlib.sha256(code + f"{Path(tower).name} {Path(language).name}".encode()).hexdigest()[:12]
 
 
-def load_tower(path: str, trust_remote_code: bool = False) -> Any:
-    """Loads a vision tower by itself, in float32 and evaluation mode; of a larger model, its tower alone.
-
-    Raises:
-        ValueError: The model has no vision tower.
-    """
-    from transformers import AutoConfig, AutoModel, AutoModelForImageTextToText
-
-    config = AutoConfig.from_pretrained(path, trust_remote_code=trust_remote_code)
-    options: dict[str, Any] = {"dtype": torch.float32, "trust_remote_code": trust_remote_code}
-    if can_build(AutoModelForImageTextToText, config):
-        model: Any = AutoModelForImageTextToText.from_pretrained(path, **options)
-        tower = model.get_encoder("image")
-    else:
-        model = AutoModel.from_pretrained(path, **options)
-        tower = getattr(model, "vision_model", model) if hasattr(config, "text_config") else model
-    sees = getattr(tower, "main_input_name", None) == "pixel_values"
-    if not sees or not hasattr(tower.config, "patch_size") or not isinstance(tower.config.patch_size, int):
-        raise ValueError(
-            f"{path!r} is a {config.model_type!r} model, which gives no row of tokens for square patches of pixels: a "
-            "tower like DINOv2, CLIP, SigLIP or ViT is needed"
-        )
-    return tower.eval()
-
-
-def extra_tokens(tower: Any, edge: int, layer: int, name: str) -> int:
-    """Counts the tokens of a tower that stand for no patch: a class token first, and registers.
-
-    Args:
-        tower: The tower.
-        edge: Edge of its pictures in pixels.
-        layer: Which hidden states are read.
-        name: What the user calls it.
-
-    Raises:
-        ValueError: It cannot read such pictures, or gives no row of tokens for them.
-    """
-    try:
-        features = _features(tower, _noise(edge), layer)
-    except (TypeError, ValueError, RuntimeError, IndexError) as error:
-        own = getattr(tower.config, "image_size", None)
-        raise ValueError(
-            f"the tower {name!r} (layer {layer}) cannot read pictures of {edge} x {edge} pixels ({error}); its own "
-            f"image_size is {own}"
-        ) from error
-    patches = (edge // int(tower.config.patch_size)) ** 2
-    if features.ndim != 3 or features.shape[1] < patches:
-        raise ValueError(
-            f"the tower {name!r} gives features of shape {tuple(features.shape)} for {patches} patches; LLaVA's layout "
-            "needs one token for each patch"
-        )
-    return int(features.shape[1]) - patches
-
-
 @torch.no_grad()
 def check_parts(causal: Any, tower: Any, language: Any, edge: int) -> None:
     """Compares tower and language model in their new place with the parts by themselves.
@@ -182,8 +135,8 @@ def check_parts(causal: Any, tower: Any, language: Any, edge: int) -> None:
         RuntimeError: Their answers differ by more than `TOLERANCE`.
     """
     layer = causal.config.vision_feature_layer
-    before_PC = _features(tower, _noise(edge), layer)
-    after_PC = _features(causal.model.vision_tower, _noise(edge), layer)
+    before_PC = hidden_states(tower, noise(edge), layer)
+    after_PC = hidden_states(causal.model.vision_tower, noise(edge), layer)
     ids = [token for token in range(13) if token != causal.config.image_token_id]
     inputs = {"input_ids": torch.tensor([ids])}
     before_TV = language(**inputs, use_cache=False).logits[0]
@@ -199,7 +152,7 @@ def check_parts(causal: Any, tower: Any, language: Any, edge: int) -> None:
 
 
 def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, seed: int) -> Any:
-    from transformers import AutoModelForImageTextToText, LlavaConfig
+    from transformers import LlavaConfig, LlavaForConditionalGeneration
 
     tied = bool(language.config.tie_word_embeddings)
     own = language.generation_config
@@ -215,7 +168,7 @@ def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, 
     )
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.manual_seed(seed)
-        causal: Any = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
+        causal: Any = LlavaForConditionalGeneration._from_config(config, dtype=torch.float32)
         causal.model.vision_tower.load_state_dict(tower.state_dict())
         causal.model.language_model.load_state_dict(language.base_model.state_dict())
         if not tied:
@@ -235,40 +188,10 @@ def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, 
 def _scale_projector(causal: Any, edge: int) -> None:
     """Gives the tokens of a picture the size of text's, so that an untrained projector does not drown the question."""
     config = causal.config
-    features = _features(causal.model.vision_tower, _noise(edge), config.vision_feature_layer)
+    features = hidden_states(causal.model.vision_tower, noise(edge), config.vision_feature_layer)
     projected: Tensor = causal.model.multi_modal_projector(features)
     scale = causal.get_input_embeddings().weight.pow(2).mean().sqrt() / projected.pow(2).mean().sqrt().clamp_min(1e-12)
     last: nn.Linear = causal.model.multi_modal_projector.linear_2
     last.weight.mul_(scale)
     if last.bias is not None:
         last.bias.mul_(scale)
-
-
-@torch.no_grad()
-def _features(tower: Any, pixels: Tensor, layer: int) -> Tensor:
-    features: Tensor = tower(pixel_values=pixels, output_hidden_states=True, return_dict=True).hidden_states[layer]
-    return features
-
-
-def _noise(edge: int) -> Tensor:
-    return torch.randn(1, 3, edge, edge, generator=torch.Generator().manual_seed(0))
-
-
-def _image_size(config: Any, wanted: int | None, name: str) -> int:
-    edge, patch = wanted if wanted is not None else config.image_size, int(config.patch_size)
-    if not isinstance(edge, int) or edge < patch or edge % patch:
-        raise ValueError(f"image_size must be a multiple of {patch} pixels, the patch of {name!r}; got {edge}")
-    return edge
-
-
-def _pixel_statistics(path: str, trust_remote_code: bool) -> tuple[list[float], list[float]]:
-    """Mean and deviation of each channel, from the tower's own files."""
-    from transformers import AutoImageProcessor
-
-    try:
-        own: Any = AutoImageProcessor.from_pretrained(path, trust_remote_code=trust_remote_code)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{path!r} comes without an image processor (preprocessor_config.json), which tells how pixels are scaled"
-        ) from error
-    return list(own.image_mean), list(own.image_std)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from smmd_lightning.backbones.adapters import refuse_mismatch
 from smmd_lightning.backbones.locate import locate, split_gguf
+from smmd_lightning.backbones.naming import refuse_mismatch
+from smmd_lightning.backbones.quantization import Quantization, keep_layout
 from smmd_lightning.compat.of_transformers import attention_of, can_build, leave_inputs_without_gradients
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class ModelSource:
         attention: Attention implementation; None: the choice of transformers.
         trust_remote_code: Run Python code that comes with the model.
         from_scratch: New random weights from torch's global generator.
+        quantization: How base weights are kept; None: as `dtype` says.
     """
 
     path: str
@@ -40,6 +42,7 @@ class ModelSource:
     attention: str | None = None
     trust_remote_code: bool = False
     from_scratch: bool = False
+    quantization: Quantization | None = None
 
 
 def build(source: ModelSource) -> PreTrainedModel:
@@ -67,8 +70,10 @@ def build(source: ModelSource) -> PreTrainedModel:
             dtype=dtype,
             attn_implementation=source.attention,
             output_loading_info=True,
+            **({} if source.quantization is None else {"quantization_config": source.quantization.config()}),
             **found,
         )
+        keep_layout(model)
         if report["missing_keys"]:  # transformers would go on with random weights in their place
             refuse_mismatch(
                 f"the weights of {source.path!r} do not fit {type(model).__name__}",

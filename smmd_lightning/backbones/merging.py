@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from smmd_lightning.backbones.loading import build
+from smmd_lightning.backbones.naming import load_trained
+
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+    from smmd_lightning.backbones.base import Backbone
 
 
 def merge_adapter(model: Any) -> PreTrainedModel:
@@ -26,6 +31,21 @@ def merge_adapter(model: Any) -> PreTrainedModel:
     untie_adapted_head(model.get_base_model())
     merged: PreTrainedModel = model.merge_and_unload()
     return merged
+
+
+def dequantize(backbone: Backbone) -> None:
+    """Loads a quantised backbone again with the weights that the quantised ones stand for; what is trained stays.
+
+    Args:
+        backbone: A loaded backbone; changed in place.
+    """
+    trained = {name: p.detach().clone() for name, p in backbone.named_parameters() if p.requires_grad}
+    causal: Any = build(backbone.source).dequantize()
+    if backbone.dtype != "auto":
+        causal = causal.to(getattr(torch, backbone.dtype))
+    assert backbone.adapter is not None
+    backbone.model = backbone.adapter.attach(causal, backbone.language_module(causal))
+    load_trained(backbone, trained)
 
 
 def untie_adapted_head(causal: Any) -> None:

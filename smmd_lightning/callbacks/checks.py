@@ -53,7 +53,7 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     backbone = getattr(module, "backbone", None)
     if backbone is None or backbone.loaded:
         return
-    check_strategy(trainer)
+    check_strategy(trainer, backbone)
     from smmd_lightning.backbones.checking import check_names
 
     skeleton = check_names(backbone)
@@ -114,11 +114,15 @@ def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
             )
 
 
-def check_strategy(trainer: Any) -> None:
-    """Refuses Lightning's own sharding, which knows nothing of how a backbone loads.
+def check_strategy(trainer: Any, backbone: Any) -> None:
+    """Refuses Lightning's own sharding, which knows nothing of how a backbone loads, and sharding of quantised weights.
+
+    Args:
+        trainer: The trainer.
+        backbone: The module's backbone.
 
     Raises:
-        ValueError: The strategy is one of Lightning's sharded ones.
+        ValueError: The strategy is one of Lightning's sharded ones, or a sharded one for quantised weights.
     """
     from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
 
@@ -126,6 +130,11 @@ def check_strategy(trainer: Any) -> None:
     plain = isinstance(strategy, (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy))
     if plain and not isinstance(strategy, ShardedStrategy):
         raise ValueError(_not_lightnings(type(strategy).__name__))
+    if isinstance(strategy, ShardedStrategy) and backbone.quantization is not None:
+        raise ValueError(
+            f"{type(strategy).__name__} cannot shard quantised weights: several of them share a byte, and their scales "
+            "are no parameters. Use ddp, where each process keeps a quantised copy, or leave quantization out."
+        )
 
 
 def _not_lightnings(strategy: str) -> str:

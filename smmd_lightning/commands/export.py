@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import torch
 
 from smmd_lightning.backbones.generation import greedy_config
-from smmd_lightning.backbones.merging import merge_adapter
+from smmd_lightning.backbones.merging import dequantize, merge_adapter
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.checkpoints.atomic import new_folder, temporary_folder, write_file, write_text
 from smmd_lightning.checkpoints.sharded import META
@@ -88,6 +88,8 @@ def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dt
             "hold; leave --adapter out to write the whole model."
         )
     if backbone.adapter is not None and not adapter:
+        if backbone.quantization is not None:
+            dequantize(backbone)
         backbone.model = merge_adapter(backbone.model)
     _forget_gguf(backbone.causal)
     if dtype is not None:

@@ -7,7 +7,8 @@ import torch
 from tiny_chats import VISION, Row, cross_entropies, encode, gradients, make, two_rows
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackbone
-from smmd_lightning.backbones.adapters import load_trained
+from smmd_lightning.backbones.merging import merge_adapter
+from smmd_lightning.backbones.naming import load_trained
 from smmd_lightning.backbones.vision_language import parts
 
 CHATS = [Row("What time is it?"), Row("And in words, please?", "12:34")]
@@ -203,3 +204,72 @@ def test_a_text_model_with_the_vision_class_or_without_parts_is_refused():
         VisionLanguageBackbone("tiny:qwen2").load()
     with pytest.raises(ValueError, match="is not the class for it"):
         LanguageBackbone("tiny:llava").load()
+
+
+def trained_a_step(name, adapter, **settings):
+    """A backbone whose adapter has been moved away from its start, and rows for it."""
+    torch.manual_seed(0)
+    backbone = make(name, adapter=adapter, **settings)
+    inputs, labels = encode(name, CHATS)
+    step(backbone, inputs, labels)
+    with torch.no_grad():
+        for parameter in backbone.parameters():
+            if parameter.grad is not None:
+                parameter.add_(0.05 * torch.randn_like(parameter))
+    return backbone, inputs
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [LoRA(4, dora=True), LoRA(4, rslora=True), LoRA(4, init="pissa"), LoRA(4, dora=True, rslora=True)],
+    ids=["dora", "rslora", "pissa", "dora_rslora"],
+)
+def test_every_kind_of_adapter_starts_at_the_base_model_and_merges_to_what_it_was(adapter, tmp_path):
+    from peft import PeftModel
+
+    backbone, inputs = trained_a_step("llama", adapter)
+    base = make("llama").causal.eval()
+    fresh = make("llama", adapter=adapter).model.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(fresh(**inputs).logits, base(**inputs).logits, rtol=1e-4, atol=1e-4)
+        adapted = backbone.model.eval()(**inputs).logits
+        assert (adapted - base(**inputs).logits).abs().max() > 0.01
+        backbone.save_pretrained(tmp_path)
+        again = PeftModel.from_pretrained(make("llama").causal, tmp_path).eval()
+        torch.testing.assert_close(again(**inputs).logits, adapted, rtol=1e-4, atol=1e-4)
+        merged = merge_adapter(backbone.model).eval()
+        torch.testing.assert_close(merged(**inputs).logits, adapted, rtol=1e-4, atol=1e-4)
+
+
+def test_rslora_scales_by_the_root_of_the_rank():
+    def update(**settings):
+        backbone = make("llama", adapter=LoRA(rank=16, alpha=8.0, target_modules=["q_proj"], **settings))
+        layer = backbone.causal.model.layers[0].self_attn.q_proj
+        with torch.no_grad():
+            layer.lora_A["default"].weight.fill_(0.1)
+            layer.lora_B["default"].weight.fill_(0.1)
+        return layer.get_delta_weight("default")
+
+    torch.testing.assert_close(update(), torch.full((64, 64), 16 * 0.01 * 8 / 16))
+    torch.testing.assert_close(update(rslora=True), torch.full((64, 64), 16 * 0.01 * 8 / 4))
+
+
+def test_pissa_takes_the_largest_singular_directions_out_of_the_weights():
+    layer = make("llama", adapter=LoRA(rank=3, init="pissa")).causal.model.layers[0].mlp.up_proj
+    own = make("llama").causal.model.layers[0].mlp.up_proj.weight
+    left = torch.linalg.svdvals(layer.base_layer.weight)
+    torch.testing.assert_close(left[:-3], torch.linalg.svdvals(own)[3:], rtol=1e-4, atol=1e-5)
+
+
+def test_patterns_give_modules_a_rank_and_alpha_of_their_own():
+    adapter = LoRA(rank=2, rank_pattern={"mlp.up_proj": 5}, alpha_pattern={"q_proj": 64})
+    block = make("llama", adapter=adapter).causal.model.layers[1]
+    assert block.mlp.up_proj.r["default"] == 5
+    assert block.self_attn.q_proj.r["default"] == 2
+    assert block.self_attn.q_proj.scaling["default"] == 32
+    with pytest.raises(ValueError, match=r"LoRA rank_pattern: 'qkv' fits no adapted module; they are model.layers.0"):
+        make("llama", adapter=LoRA(rank_pattern={"qkv": 4}))
+    with pytest.raises(ValueError, match="ranks must be at least 1"):
+        LoRA(rank_pattern={"q_proj": 0})
+    with pytest.raises(ValueError, match="init must be zero or pissa"):
+        LoRA(init="svd")

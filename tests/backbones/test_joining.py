@@ -8,9 +8,10 @@ from PIL import Image
 from tiny_chats import cross_entropies, gradients, picture
 
 from smmd_lightning.backbones import LoRA, VisionLanguageBackbone
-from smmd_lightning.backbones.joining import join, load_tower
+from smmd_lightning.backbones.joining import join
 from smmd_lightning.backbones.locate import locate
 from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.towers import load_tower
 from smmd_lightning.commands.join import main
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 32, "patch_size": 8}

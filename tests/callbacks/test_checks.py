@@ -9,7 +9,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.strategies import FSDPStrategy
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
-from smmd_lightning.backbones import LanguageBackbone, LoRA
+from smmd_lightning.backbones import LanguageBackbone, LoRA, Quantization
 from smmd_lightning.backbones.checking import check_names
 from smmd_lightning.callbacks.checks import check_optimizer, check_precision, check_strategy
 from smmd_lightning.cli import main
@@ -222,9 +222,11 @@ def test_lightnings_own_sharding_is_refused_and_ours_is_not():
         strategy = FSDPStrategy()
 
     with pytest.raises(ValueError, match=r"FSDPStrategy would load the whole model.*FSDP2Strategy"):
-        check_strategy(Engine)
+        check_strategy(Engine, LanguageBackbone("tiny:llama"))
     Engine.strategy = FSDP2Strategy()
-    check_strategy(Engine)
+    check_strategy(Engine, LanguageBackbone("tiny:llama"))
+    with pytest.raises(ValueError, match=r"FSDP2Strategy cannot shard quantised weights.*Use ddp"):
+        check_strategy(Engine, LanguageBackbone("tiny:llama", quantization=Quantization(), adapter=LoRA()))
 
 
 @pytest.mark.parametrize("precision", ["bf16-mixed", "bf16-true", "32-true", None, 32])
