@@ -152,7 +152,7 @@ def check_parts(causal: Any, tower: Any, language: Any, edge: int) -> None:
 
 
 def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, seed: int) -> Any:
-    from transformers import LlavaConfig, LlavaForConditionalGeneration
+    from transformers import AutoModelForImageTextToText, LlavaConfig
 
     tied = bool(language.config.tie_word_embeddings)
     own = language.generation_config
@@ -168,7 +168,7 @@ def _assemble(tower: Any, language: Any, image_id: int, layer: int, extra: int, 
     )
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.manual_seed(seed)
-        causal: Any = LlavaForConditionalGeneration._from_config(config, dtype=torch.float32)
+        causal: Any = AutoModelForImageTextToText.from_config(config, dtype=torch.float32)
         causal.model.vision_tower.load_state_dict(tower.state_dict())
         causal.model.language_model.load_state_dict(language.base_model.state_dict())
         if not tied:
