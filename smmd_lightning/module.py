@@ -21,6 +21,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.base import Backbone
 from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.trained_types import keep_in_float32, refuse_half_precision
 from smmd_lightning.checkpoints.names import compare_names, compare_shapes, trained_names
 from smmd_lightning.checkpoints.resume import (
     begin_next_epoch,
@@ -128,6 +129,8 @@ class SMMDModule(LightningModule):
             strategy.load_backbone(self.backbone)
         else:
             self.backbone.load()
+            if trainer is not None and str(trainer.precision).endswith("-mixed"):
+                keep_in_float32(self.backbone)
         self.objective.bind(numbers, self.backbone.head_rows)
         self.numbers, self.tokenizer = numbers, tokenizer
 
@@ -137,6 +140,7 @@ class SMMDModule(LightningModule):
         trained = [(name, parameter) for name, parameter in self.named_parameters() if parameter.requires_grad]
         if not trained:
             raise ValueError("Nothing to train: every parameter is frozen. Look at the backbone's freeze settings.")
+        refuse_half_precision(trained, isinstance(self.trainer.strategy, ShardedStrategy))
         optimizer = self.optimizer(trained)
         scale_learning_rates(optimizer, self.lr_scale or {})
         self._fresh_groups = group_settings(optimizer)

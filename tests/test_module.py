@@ -166,8 +166,10 @@ def test_validation_loss_is_a_mean_over_all_tokens_whatever_the_batches(tmp_path
     assert losses == pytest.approx([losses[0]] * 3, rel=1e-5)
 
 
-def test_trains_with_weights_in_bfloat16(tmp_path):
-    trainer = fit(tmp_path, module(), precision="bf16-true")
+def test_training_weights_in_bfloat16_is_refused_and_computing_in_it_is_not(tmp_path):
+    with pytest.raises(ValueError, match=r"trained weights are in half precision.*bf16-mixed"):
+        fit(tmp_path, module(), precision="bf16-true")
+    trainer = fit(tmp_path, module(), precision="bf16-mixed")
     assert torch.isfinite(trainer.callback_metrics["train/loss"])
 
 

@@ -23,6 +23,7 @@ from torch import nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.processors import load_processor
+from smmd_lightning.backbones.trained_types import check_trained_type
 from smmd_lightning.callbacks.stopping_early import check_watcher
 from smmd_lightning.compat.of_torch import cpu_has_bfloat16
 from smmd_lightning.optimizers import MuonAdamW, scale_learning_rates
@@ -54,6 +55,8 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     if backbone is None or backbone.loaded:
         return
     check_strategy(trainer, backbone)
+    if stage == "fit":
+        check_trained_type(str(trainer.precision), isinstance(trainer.strategy, ShardedStrategy), backbone)
     from smmd_lightning.backbones.checking import check_names
 
     skeleton = check_names(backbone)

@@ -73,6 +73,7 @@ def test_fewer_steps_than_an_epoch_end_without_a_check(tmp_path):
     [
         ({"check_on_train_epoch_end": True}, {}, "would lose that check"),
         ({"mode": "max"}, {}, r"mode=max, but less of val/ce is better. Set mode: min"),
+        ({}, {"val_check_interval": 3, "accumulate_grad_batches": 2}, "inside an accumulation window of 2"),
         ({}, {"limit_val_batches": 0}, "waits for a validation, but trainer.limit_val_batches=0"),
     ],
 )
@@ -80,3 +81,9 @@ def test_early_stopping_that_cannot_be_meant_is_refused_before_weights_load(tmp_
     with pytest.raises(ValueError, match=message):
         fit(tmp_path, stopping(**early), **settings)
     assert not list(tmp_path.rglob("*.ckpt"))
+
+
+def test_a_share_of_an_epoch_that_ends_inside_a_window_is_refused_once_its_length_is_known(tmp_path):
+    with pytest.raises(ValueError, match="every 1 micro-batches would come inside an accumulation window of 2"):
+        fit(tmp_path, stopping(), val_check_interval=0.25, accumulate_grad_batches=2)
+    assert fit(tmp_path, stopping(), val_check_interval=0.5, accumulate_grad_batches=2).global_step == 2

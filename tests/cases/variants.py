@@ -27,6 +27,8 @@ def callback(path, **settings):
 
 
 STOPPING = callback("lightning.pytorch.callbacks.EarlyStopping", monitor="val/ce", patience=1, min_delta=10.0)
+PATIENT = callback("lightning.pytorch.callbacks.EarlyStopping", monitor="val/ce", patience=3, min_delta=10.0)
+EVERY_2 = {f"{TRAINER}.val_check_interval": 2}
 FULL = {f"{MODEL}.backbone.init_args": {"path": "tiny:llama"}, f"{MODEL}.save_trained_only": False}
 
 VARIANTS = {
@@ -41,12 +43,17 @@ VARIANTS = {
     "bad samples": {"data.class_path": "variants.SomeBad", f"{DATA}.max_bad_share": 0.5},
     "muon": FULL | {f"{MODEL}.optimizer": callback("smmd_lightning.optimizers.MuonAdamW", lr=1e-3)},
     "bf16": {f"{TRAINER}.precision": "bf16-mixed", f"{MODEL}.backbone.init_args.dtype": "bfloat16"},
-    "bf16 full": FULL | {f"{TRAINER}.precision": "bf16-mixed"},
+    "bf16 full": FULL
+    | {
+        f"{TRAINER}.precision": "bf16-mixed",
+        f"{MODEL}.backbone.init_args": {"path": "tiny:llama", "dtype": "bfloat16"},
+    },
     "ema": {"callbacks": [callback("lightning.pytorch.callbacks.EMAWeightAveraging", decay=0.5)]},
     "ema full": FULL | {"callbacks": [callback("lightning.pytorch.callbacks.EMAWeightAveraging", decay=0.5)]},
-    "plateau": {f"{MODEL}.lr_scheduler": PLATEAU},
-    "early stopping": {"callbacks": [STOPPING], f"{TRAINER}.max_epochs": 4},
-    "plateau and stopping": {f"{MODEL}.lr_scheduler": PLATEAU, "callbacks": [STOPPING], f"{TRAINER}.max_epochs": 3},
+    "plateau": EVERY_2 | {f"{MODEL}.lr_scheduler": PLATEAU},
+    "early stopping": EVERY_2 | {"callbacks": [STOPPING], f"{TRAINER}.max_epochs": 4},
+    "plateau and stopping": EVERY_2
+    | {f"{MODEL}.lr_scheduler": PLATEAU, "callbacks": [PATIENT], f"{TRAINER}.max_epochs": 4},
     "csv": {f"{TRAINER}.logger": CSV},
     "wandb": {f"{TRAINER}.logger": callback("WandbLogger", save_dir="RUN", offline=True)},
     "weight schedule": {f"{MODEL}.weight_schedule": {"warmup_steps": 2, "decay": "linear"}},
