@@ -36,7 +36,9 @@ ROOMS = {
     },
     "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
     "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "metrics", "report"},
-    "smmd_lightning.commands": {"backbones", "checkpoints", "compare", "module", "report", "vocabulary"},
+    "smmd_lightning.commands": {
+        "backbones", "checkpoints", "cli", "compare", "module", "report", "types", "vocabulary",
+    },
 }  # fmt: skip
 """What each room of the library imports of the others, beside `compat`, which is open to all.
 

@@ -16,14 +16,14 @@ import logging
 import re
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
 from torch import nn
 
 from smmd_lightning.backbones.naming import matching, refuse_mismatch, shortened
-from smmd_lightning.compat.messages import hide_warning_of_peft
 
 if TYPE_CHECKING:
     from peft import PeftModel
@@ -132,8 +132,6 @@ class LoRA:
         Raises:
             ValueError: `target_modules` or `also_train` fit nothing, or the names in `weights` do not fit.
         """
-        from peft import LoraConfig, get_peft_model
-
         names = self.targets(causal, language)
         self.check_patterns(names)
         counts = Counter(name.rsplit(".", 1)[-1] for name in names)
@@ -144,6 +142,35 @@ class LoRA:
             type(causal).__name__,
             ", ".join(f"{name} x {count}" for name, count in sorted(counts.items())),
         )
+        wanted = matching(causal, self.also_train)
+        model = self._wrapped(causal, names)
+        for parameter in wanted.values():
+            parameter.requires_grad_(True)
+        if self.weights is not None:
+            load_adapter(model, self.weights)
+        return model
+
+    def attach_without_weights(self, causal: PreTrainedModel, language: nn.Module) -> PeftModel:
+        """As `attach`, for a model on the meta device: gives names and shapes, no values.
+
+        Args:
+            causal: The whole model, on the meta device; changed in place.
+            language: Its language model.
+
+        Raises:
+            ValueError: As in `attach`.
+        """
+        plain = replace(self, init="zero", weights=None)
+        wanted = matching(causal, self.also_train)
+        with torch.device("meta"):
+            model = plain._wrapped(causal, self.targets(causal, language))
+        for parameter in wanted.values():
+            parameter.requires_grad_(True)
+        return model
+
+    def _wrapped(self, causal: PreTrainedModel, names: list[str]) -> Any:
+        from peft import LoraConfig, get_peft_model
+
         config = LoraConfig(
             r=self.rank,
             lora_alpha=self.alpha,  # type: ignore[arg-type]  # peft takes any number
@@ -156,15 +183,9 @@ class LoRA:
             rank_pattern=dict(self.rank_pattern),
             alpha_pattern=dict(self.alpha_pattern),
         )
-        wanted = matching(causal, self.also_train)
-        with warnings.catch_warnings():
-            hide_warning_of_peft()
-            model: Any = get_peft_model(causal, config)
-        for parameter in wanted.values():
-            parameter.requires_grad_(True)
-        if self.weights is not None:
-            load_adapter(model, self.weights)
-        return model
+        with warnings.catch_warnings():  # peft reads a property of transformers that is on its way out
+            warnings.filterwarnings("ignore", message=".*is_gradient_checkpointing", category=FutureWarning)
+            return get_peft_model(causal, config)
 
 
 def load_adapter(model: PeftModel, folder: str) -> None:
