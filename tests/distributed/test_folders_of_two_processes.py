@@ -52,14 +52,15 @@ def test_a_folder_is_exported_like_a_file(folders, tmp_path):
         assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_an_incomplete_folder_is_refused_and_passed_over(folders, tmp_path):
+def test_an_incomplete_folder_is_refused_and_never_taken_for_none(folders, tmp_path):
     import shutil
 
     copy = tmp_path / "last.ckpt"
     shutil.copytree(folders["tied"], copy)
     assert newest_complete(tmp_path) == copy
     (copy / ".metadata").unlink()
-    assert newest_complete(tmp_path) is None
+    with pytest.raises(RuntimeError, match=r"last\.ckpt is incomplete: \.metadata is missing"):
+        newest_complete(tmp_path)
     with pytest.raises(SystemExit, match=r"holds no complete sharded checkpoint"):
         consolidate_command([str(copy), "--out", str(tmp_path / "a.ckpt")])
     # A process that died between the last byte and the name: the draft is whole, and found.
