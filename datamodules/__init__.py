@@ -26,6 +26,7 @@ _HOME = {
     "CaptionDataModule": "captions",
     "DrawnCaptions": "captions",
     "NearMissPairs": "preferences",
+    "PublishedDataModule": "published",
     "MixedDataModule": "mixed",
     "Part": "mixed",
 }

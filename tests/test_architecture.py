@@ -37,7 +37,7 @@ ROOMS = {
     "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
     "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "metrics", "report"},
     "smmd_lightning.commands": {
-        "backbones", "checkpoints", "cli", "compare", "module", "report", "types", "vocabulary",
+        "backbones", "callbacks", "checkpoints", "cli", "compare", "metrics", "module", "report", "types", "vocabulary",
     },
 }  # fmt: skip
 """What each room of the library imports of the others, beside `compat`, which is open to all.
@@ -56,6 +56,7 @@ DATA_ROOMS = {
     "datamodules.chart": {"base", "sources"},
     "datamodules.preferences": set(),
     "datamodules.instrument": {"base", "clock", "sources"},
+    "datamodules.published": {"base", "sources"},
     "datamodules.text_math": {"base", "sources"},
 }
 OF_THE_LIBRARY = {"types", "answers", "compat.messages", "backbones.processors"}
