@@ -14,6 +14,7 @@ from smmd_lightning._version import __version__
 if TYPE_CHECKING:
     from smmd_lightning.losses import NumericLoss, SMMDLoss
     from smmd_lightning.module import SMMDModule
+    from smmd_lightning.reading import Reader
     from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey
     from smmd_lightning.vocabulary import NumericVocabulary
 
@@ -23,6 +24,7 @@ __all__ = [
     "NumericExample",
     "NumericLoss",
     "NumericVocabulary",
+    "Reader",
     "SMMDLoss",
     "SMMDModule",
     "SampleKey",
@@ -34,6 +36,7 @@ _HOME = {
     "SMMDLoss": "losses",
     "SMMDModule": "module",
     "NumericVocabulary": "vocabulary",
+    "Reader": "reading",
     "IGNORE_INDEX": "types",
     "Batch": "types",
     "NumericExample": "types",

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("smmd_lightning", "datamodules")
 
 ROOMS = {
-    "smmd_lightning": {"losses", "module", "vocabulary", "types", "_version"},
+    "smmd_lightning": {"losses", "module", "reading", "vocabulary", "types", "_version"},
     "smmd_lightning._version": set(),
     "smmd_lightning.types": set(),
     "smmd_lightning.compat": set(),
@@ -36,8 +36,12 @@ ROOMS = {
     },
     "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
     "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "metrics", "report"},
+    "smmd_lightning.reading": {
+        "answers", "backbones", "checkpoints", "metrics", "module", "report", "vocabulary",
+    },
     "smmd_lightning.commands": {
-        "backbones", "callbacks", "checkpoints", "cli", "compare", "metrics", "module", "report", "types", "vocabulary",
+        "backbones", "callbacks", "checkpoints", "cli", "compare", "metrics", "module", "reading", "report", "types",
+        "vocabulary",
     },
 }  # fmt: skip
 """What each room of the library imports of the others, beside `compat`, which is open to all.

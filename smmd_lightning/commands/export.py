@@ -22,39 +22,15 @@ import torch
 from smmd_lightning.backbones.generation import greedy_config
 from smmd_lightning.backbones.merging import dequantize, merge_adapter
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.checkpoints.atomic import new_folder, temporary_folder, write_file, write_text
+from smmd_lightning.checkpoints.atomic import new_folder, write_file, write_text
+from smmd_lightning.checkpoints.loading import load
 from smmd_lightning.checkpoints.sharded import META
 from smmd_lightning.commands.model_card import model_card
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone
-    from smmd_lightning.module import SMMDModule
 
 DTypeName = Literal["float32", "bfloat16", "float16"]
-
-
-def load(checkpoint: str | Path) -> SMMDModule:
-    """Returns the module that a checkpoint holds, on the CPU.
-
-    Args:
-        checkpoint: A file, or the folder of a sharded one.
-
-    Raises:
-        ValueError: There is no complete checkpoint.
-        RuntimeError: Its names do not fit the model.
-    """
-    from smmd_lightning.checkpoints.sharded import consolidate
-    from smmd_lightning.module import SMMDModule
-
-    path = Path(checkpoint)
-    if path.is_file():
-        return SMMDModule.load_from_checkpoint(path, map_location="cpu", weights_only=True)
-    if not path.is_dir():
-        raise ValueError(f"There is no checkpoint at {path}.")
-    with temporary_folder(path.with_name(f"{path.name}.whole")) as folder:
-        whole = folder / "whole.ckpt"
-        torch.save(consolidate(path, weights_only=True), whole)
-        return SMMDModule.load_from_checkpoint(whole, map_location="cpu", weights_only=True)
 
 
 def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dtype: DTypeName | None = None) -> Path:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 import torchmetrics
@@ -47,6 +47,7 @@ class AnswerMetrics(torchmetrics.Metric):
         tolerant_rule: What `close_enough` asks, in words ("within 5 minutes").
         curve: Axis of the plot of accuracy by tolerance; None for none.
         places: Names of the digits' places in `digits`, from the ones on.
+        reads: What an answer is, a number or a time of day.
         plots: "package.module:function" of a function that takes a judged part of a report and returns SVG figures to
             be shown instead of the plots about numbers; empty for none.
         overlay: "package.module:function" of a function (row, picture or None, size in pixels) -> picture or None that
@@ -72,6 +73,7 @@ class AnswerMetrics(torchmetrics.Metric):
     tolerant_rule: ClassVar[str] = "exactly right"
     curve: ClassVar[ToleranceCurve | None] = None
     places: ClassVar[tuple[str, ...]] = NUMBER_PLACES
+    reads: ClassVar[Literal["number", "time"]] = "number"
     plots: ClassVar[str] = ""
     overlay: ClassVar[str] = ""
     overlay_svg: ClassVar[str] = ""

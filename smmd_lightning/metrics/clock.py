@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -31,6 +31,7 @@ class ClockMetrics(AnswerMetrics):
 
     task: ClassVar[str] = "clock"
     title: ClassVar[str] = "Clocks"
+    reads: ClassVar[Literal["number", "time"]] = "time"
     tiles: ClassVar[tuple[str, ...]] = (
         "within_5_minutes", "median_error_minutes", "hour_accuracy", "minute_accuracy", "parse_failures",
     )  # fmt: skip

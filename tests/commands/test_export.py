@@ -9,7 +9,8 @@ from lightning.pytorch import Trainer
 from datamodules import ClockDataModule, DrawnClocks
 from smmd_lightning import SMMDLoss, SMMDModule
 from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackbone
-from smmd_lightning.commands.export import export, export_command, load
+from smmd_lightning.checkpoints.loading import load
+from smmd_lightning.commands.export import export, export_command
 
 
 def clocks(backbone, **settings):
