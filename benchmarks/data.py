@@ -81,10 +81,10 @@ def feed(case: Case) -> dict[str, Any]:
 
 def drawing(case: Case) -> dict[str, Any]:
     """Faces a second that one process draws, nothing else done to them."""
-    from datamodules.clock.drawn import SyntheticClocks
+    from datamodules.clock import DrawnClocks
     from smmd_lightning.types import SampleKey
 
-    source = SyntheticClocks(100_000, "train", style="varied", image_size=224)
+    source = DrawnClocks(train_size=100_000, style="varied", image_size=224).open("train")
     rates = []
     for number in range(case["repetitions"] + 1):
         start = time.perf_counter()

@@ -18,10 +18,9 @@ from datamodules.pipeline.collate import Collator, TooLong
 from datamodules.pipeline.loader import BatchBuilder, NumericLoader
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.trainer_rules import check_trainer, micro_batches
-from datamodules.sources.images import BadSample
 from datamodules.sources.origins import Split
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.types import NumericExample, SampleKey, Source
+from smmd_lightning.types import BadSample, NumericExample, SampleKey, Source
 
 LOOKED_AT = 8
 """Samples of a split that are tried before a run begins; of training, one must fit into `max_length`."""

@@ -23,6 +23,10 @@ IGNORE_INDEX = -100
 """Label of a position that is not supervised (the value torch's cross-entropy skips)."""
 
 
+class BadSample(ValueError):
+    """A sample that cannot be used; the message names file and reason. Data modules skip and count it."""
+
+
 class SampleKey(NamedTuple):
     """What a sampler yields and a data set is indexed by: a sample is a function of (seed, epoch, index).
 
@@ -67,7 +71,7 @@ class Source(Protocol):
         """Returns the sample at `key.index`, drawn for `key.epoch` where it is synthetic.
 
         Raises:
-            ValueError: The sample cannot be used (a `BadSample`); it will be skipped and counted.
+            BadSample: The sample cannot be used; it will be skipped and counted.
         """
         ...
 

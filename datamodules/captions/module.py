@@ -14,28 +14,12 @@ One real example, in YAML::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from datamodules.base import NumericDataModule
-from datamodules.captions.drawn import SyntheticCaptions
-from datamodules.captions.scene import KINDS
-from datamodules.sources.origins import Drawn, Samples, Split
+from datamodules.captions.drawn import DrawnCaptions
+from datamodules.sources.origins import Samples, Split
 from smmd_lightning.types import Source
-
-
-@dataclass
-class DrawnCaptions(Drawn):
-    """Scenes of coloured shapes, numbers and words drawn on the fly.
-
-    Attributes:
-        image_size: Edge of the picture in pixels.
-        kinds: What is asked, equally likely: what colour, how many, where, which number, which word.
-    """
-
-    reader = SyntheticCaptions
-    image_size: int = 112
-    kinds: Sequence[str] = tuple(KINDS)
 
 
 class CaptionDataModule(NumericDataModule):

@@ -1,5 +1,7 @@
-"""Charts with questions: drawn on the fly, from files in ChartQA's format and others, or from the hub."""
+"""Charts with questions: drawn on the fly, from files, or from the hub."""
 
-from datamodules.chart.module import ChartDataModule, ChartFiles, ChartHub, DrawnCharts
+from datamodules.chart.drawn import DrawnCharts
+from datamodules.chart.module import ChartDataModule
+from datamodules.chart.tables import ChartFiles, ChartHub
 
 __all__ = ["ChartDataModule", "ChartFiles", "ChartHub", "DrawnCharts"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from datamodules.chart.canvas import word
-from datamodules.chart.page import Page, nice_ticks, number_text
+from datamodules.chart.page import Page, axis_ticks, number_text
 
 
 @dataclass
@@ -63,7 +63,7 @@ def upright_axes(page: Page, highest: Decimal) -> Axes:
     """Values upwards, categories across."""
     table, size = page.table, page.font
     page.axis_titles(table.axis, page.value_title())
-    ticks = nice_ticks(Decimal(0), highest, page.style.tick_count)
+    ticks = axis_ticks(Decimal(0), highest, page.style.tick_count)
     left, texts = _value_strip(page, ticks)
     step = (page.right - left) / len(table.categories)
     longest = max(word(name, size).width for name in table.categories)
@@ -80,8 +80,8 @@ def numeric_axes(page: Page, highest: Decimal) -> Axes:
     """Values upwards, numbers across."""
     table, size = page.table, page.font
     page.axis_titles(table.axis, page.value_title())
-    ticks = nice_ticks(Decimal(0), highest, page.style.tick_count)
-    steps = nice_ticks(Decimal(0), max(map(Decimal, table.categories)), 5)
+    ticks = axis_ticks(Decimal(0), highest, page.style.tick_count)
+    steps = axis_ticks(Decimal(0), max(map(Decimal, table.categories)), 5)
     left, texts = _value_strip(page, ticks)
     right = page.right - size * 0.7  # room for half of the last number
     axes = Axes(
@@ -107,7 +107,7 @@ def lying_axes(page: Page, highest: Decimal) -> Axes:
     """Values across, categories downwards."""
     table, style, size = page.table, page.style, page.font
     page.axis_titles(page.value_title(), table.axis)
-    ticks = nice_ticks(Decimal(0), highest, style.tick_count)
+    ticks = axis_ticks(Decimal(0), highest, style.tick_count)
     texts = page.tick_texts(ticks)
     left = page.left + max(word(name, size).width for name in table.categories) + page.pad
     room = max(word(text, size).width for text in texts)

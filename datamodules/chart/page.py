@@ -3,7 +3,7 @@
 What is unusual: each part takes its strip from the free box that is left, so that nothing overlaps whatever
 the texts are. Coordinates are pixels of the finished image, y downwards.
 
-One real example: `nice_ticks(Decimal(0), Decimal(43), 5)` gives 0, 10, 20, 30, 40, 50.
+One real example: `axis_ticks(Decimal(0), Decimal(43), 5)` gives 0, 10, 20, 30, 40, 50.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datamodules.chart.data import ChartTable
 from datamodules.chart.style import ChartStyle
 
 
-def nice_ticks(low: Decimal, high: Decimal, count: int) -> list[Decimal]:
+def axis_ticks(low: Decimal, high: Decimal, count: int) -> list[Decimal]:
     """Round numbers that span a range: multiples of 1, 2, 2.5 or 5 times a power of ten.
 
     Args:
@@ -31,7 +31,7 @@ def nice_ticks(low: Decimal, high: Decimal, count: int) -> list[Decimal]:
     Raises:
         ValueError: The range is empty or the count below 1.
 
-    >>> [str(tick) for tick in nice_ticks(Decimal(0), Decimal("0.83"), 4)]
+    >>> [str(tick) for tick in axis_ticks(Decimal(0), Decimal("0.83"), 4)]
     ['0.00', '0.25', '0.50', '0.75', '1.00']
     """
     if high <= low or count < 1:

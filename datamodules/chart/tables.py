@@ -1,4 +1,4 @@
-"""Charts with questions: from files in ChartQA's format and others, from the hub, or drawn (`chart_drawings`).
+"""Charts with questions: from files in ChartQA's format and others, and from the hub.
 
 What is unusual: a label is kept as the text that the data set gives (a list of one is that one), since the rules
 of chart question answering compare texts; a chart that is asked several questions is never in two splits.
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datamodules.chart.drawn import PROMPTS, SyntheticCharts, check_prompts
-from datamodules.sources.images import BadSample, ImageLimits
-from datamodules.sources.reading import read_hub, read_table
-from datamodules.sources.splits import check_split, pick_prompt, sample_rng, split_of
+from datamodules.chart.drawn import PROMPTS
+from datamodules.sources.images import ImageLimits
+from datamodules.sources.origins import Files, Hub, Split
+from datamodules.sources.prompts import check_prompts, pick_prompt
+from datamodules.sources.reading import read_table
+from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import Table
-from smmd_lightning.types import NumericExample, SampleKey
-
-__all__ = ["ChartColumns", "FileCharts", "HubCharts", "SyntheticCharts", "TableCharts"]
+from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
 PART_COLUMNS = ("human_or_machine", "type")
 """Columns that say whether a person or a program asked, in the two layouts of ChartQA on the hub."""
@@ -49,7 +49,7 @@ class ChartColumns:
     extra: tuple[str, ...] = ()
 
 
-def answer_text(value: Any, where: str) -> str:
+def label_text(value: Any, where: str) -> str:
     """Writes a label as text.
 
     Args:
@@ -62,11 +62,11 @@ def answer_text(value: Any, where: str) -> str:
     Raises:
         BadSample: Nothing there, or of another type.
 
-    >>> answer_text(["74"], ""), answer_text([2010.0, 2014.0], ""), answer_text(6.2, "")
+    >>> label_text(["74"], ""), label_text([2010.0, 2014.0], ""), label_text(6.2, "")
     ('74', '[2010, 2014]', '6.2')
     """
     if isinstance(value, (list, tuple)) and value:
-        texts = [answer_text(item, where) for item in value]
+        texts = [label_text(item, where) for item in value]
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     if isinstance(value, float) and value == value and abs(value) < 1e15:
         return str(int(value)) if value == int(value) else str(value)
@@ -78,7 +78,7 @@ def answer_text(value: Any, where: str) -> str:
 
 
 class TableCharts:
-    """Chart questions from tables; `FileCharts` and `HubCharts` say where they come from.
+    """Chart questions from tables, which `ChartFiles` or `ChartHub` has opened.
 
     Args:
         tables: Tables, each with the part it holds (`human`, `augmented`, or "" where a column or nothing says).
@@ -87,7 +87,7 @@ class TableCharts:
         fractions: Shares of train, val and test when the tables hold all three; None when they are the split.
             Rows are dealt out by a hash of the image's name, or of the row's number where it has none.
         seed: Seed of that and of the choice of prompts.
-        prompts: Wordings around the question, with `{question}` in them; one is chosen a sample.
+        prompts: Wordings around the question, with `{question}` in them; one is chosen per sample.
         limits: Largest and smallest picture.
 
     Raises:
@@ -107,7 +107,7 @@ class TableCharts:
     ) -> None:
         self.tables, self.split, self.seed, self.limits = list(tables), check_split(split), seed, limits
         self.columns = columns = columns or ChartColumns()
-        self.prompts = check_prompts(prompts or PROMPTS)
+        self.prompts = check_prompts(prompts or PROMPTS, "question")
         self.places: list[tuple[int, int]] = []
         for number, (table, _) in enumerate(self.tables):
             needed = [columns.image, columns.question, columns.answer, *columns.extra]
@@ -136,7 +136,7 @@ class TableCharts:
         question = row[columns.question]
         if not isinstance(question, str) or not question.strip():
             raise BadSample(f"{table.where(index, columns.question)}: {question!r} is no question")
-        answer = answer_text(row[columns.answer], table.where(index, columns.answer))
+        answer = label_text(row[columns.answer], table.where(index, columns.answer))
         cell = row[columns.image]
         if columns.suffix and isinstance(cell, (str, int)):
             cell = f"{cell}{columns.suffix}"
@@ -162,84 +162,71 @@ class TableCharts:
         return {"machine": "augmented"}.get(text, text)
 
 
-class FileCharts(TableCharts):
-    """Chart questions from files with the pictures beside them.
+@dataclass
+class ChartFiles(Files):
+    """Chart questions from a file per split with the pictures beside it, or from ChartQA's folders.
 
-    Args:
-        path: A file, several, or a folder as in ChartQA: `*_human.json` and `*_augmented.json` beside `png/`.
-        split: `train`, `val` or `test`.
-        parts: Which of a folder's parts are read.
-        image_folder: Folder of the pictures, seen from the file; None for `png` where there is such a folder,
-            else the file's own. Picture names stay in it.
+    Each of `train`, `val` and `test` is a file, or a folder as in ChartQA: `*_human.json` and `*_augmented.json` beside
+    `png/`.
+
+    Attributes:
+        parts: Which of a folder's parts are read (`human`, `augmented`).
+        image_folder: Folder of the pictures, seen from the file; picture names stay in it. None: `png` where there is
+            such a folder, else the file's own.
         field: Key of a `.json` file's outer object under which the rows are (`qa_pairs` in PlotQA).
-        cache_dir: Where `datasets` keeps its copy of the file; None for its own choice.
-        **settings: As for `TableCharts`.
-
-    Raises:
-        ValueError: A file or folder is missing or broken, or a folder has none of the parts.
+        columns: What the columns are called.
+        limits: Largest and smallest picture.
     """
 
-    def __init__(
-        self,
-        path: str | Path | Sequence[str | Path],
-        split: str,
-        *,
-        parts: Sequence[str] = ("human", "augmented"),
-        image_folder: str | None = None,
-        field: str | None = None,
-        cache_dir: str | None = None,
-        **settings: Any,
-    ) -> None:
-        tables = []
-        for file in _files(path, parts):
-            table = read_table(file, cache_dir=cache_dir, field=field)
-            folder = file.parent / ("png" if image_folder is None else image_folder)
-            if not folder.is_dir() and image_folder is not None:
-                raise ValueError(f"image_folder {image_folder!r}: there is no folder {folder}")
-            table.root = folder.resolve() if folder.is_dir() else file.parent.resolve()
-            part = next((part for part in ("human", "augmented") if file.stem.endswith(part)), "")
-            tables.append((table, part))
-        super().__init__(tables, split, **settings)
+    parts: Sequence[str] = ("human", "augmented")
+    image_folder: str | None = None
+    field: str | None = None
+    columns: ChartColumns | None = None
+    limits: ImageLimits | None = None
+
+    def rows(self, path: str, split: Split, **task: Any) -> TableCharts:
+        """Returns the questions of a file or folder that belong to a split.
+
+        Raises:
+            ValueError: A file or folder is missing or broken, or a folder has none of the parts.
+        """
+        tables = [self._table(file) for file in _files(Path(path), self.parts)]
+        return TableCharts(tables, split, columns=self.columns, limits=self.limits, **task)
+
+    def _table(self, file: Path) -> tuple[Table, str]:
+        table = read_table(file, cache_dir=self.cache_dir, field=self.field)
+        folder = file.parent / ("png" if self.image_folder is None else self.image_folder)
+        if not folder.is_dir() and self.image_folder is not None:
+            raise ValueError(f"image_folder {self.image_folder!r}: there is no folder {folder}")
+        table.root = folder.resolve() if folder.is_dir() else file.parent.resolve()
+        return table, next((part for part in ("human", "augmented") if file.stem.endswith(part)), "")
 
 
-class HubCharts(TableCharts):
-    """Chart questions from a data set on the hub, or from a local folder laid out like one.
+@dataclass
+class ChartHub(Hub):
+    """Chart questions from a data set on the Hugging Face hub, or from a local folder laid out like one.
 
-    Args:
-        name: `owner/name`, or a folder.
-        split: `train`, `val` or `test`.
-        hub_split: What the data set calls the split; None for the same.
-        config: Name of the configuration, where there are several.
-        revision: Branch, tag or commit.
-        columns: What its columns are called; None for those of `HuggingFaceM4/ChartQA` and
-            `ahmed-masry/ChartQA` (`image`, `query`, `label`, and `human_or_machine` or `type`).
-        cache_dir: Where `datasets` keeps its copy; None for its own choice.
-        **settings: As for `TableCharts`.
+    Attributes:
+        columns: What the columns are called. None: as in `HuggingFaceM4/ChartQA` and `ahmed-masry/ChartQA` (`image`,
+            `query`, `label`, and `human_or_machine` or `type`).
+        limits: Largest and smallest picture.
     """
 
-    def __init__(
-        self,
-        name: str,
-        split: str,
-        *,
-        hub_split: str | None = None,
-        config: str | None = None,
-        revision: str | None = None,
-        columns: ChartColumns | None = None,
-        cache_dir: str | None = None,
-        **settings: Any,
-    ) -> None:
-        table = read_hub(name, hub_split or split, config=config, revision=revision, cache_dir=cache_dir)
-        super().__init__([(table, "")], split, columns=columns or ChartColumns(image="image"), **settings)
+    name: str = "HuggingFaceM4/ChartQA"
+    val: str = "val"
+    columns: ChartColumns | None = None
+    limits: ImageLimits | None = None
+
+    def rows(self, table: Table, split: Split, **task: Any) -> TableCharts:
+        """Returns the questions of a table."""
+        columns = self.columns or ChartColumns(image="image")
+        return TableCharts([(table, "")], split, columns=columns, limits=self.limits, **task)
 
 
-def _files(path: str | Path | Sequence[str | Path], parts: Sequence[str]) -> list[Path]:
-    if not isinstance(path, (str, Path)):
-        return [file for item in path for file in _files(item, parts)]
-    folder = Path(path)
-    if not folder.is_dir():
-        return [folder]
-    files = [file for part in parts for file in sorted(folder.glob(f"*_{part}.json"))]
+def _files(path: Path, parts: Sequence[str]) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = [file for part in parts for file in sorted(path.glob(f"*_{part}.json"))]
     if not files:
-        raise ValueError(f"{folder}: no file named {' or '.join(f'*_{part}.json' for part in parts)}")
+        raise ValueError(f"{path}: no file named {' or '.join(f'*_{part}.json' for part in parts)}")
     return files

@@ -1,105 +1,119 @@
 """Clocks drawn on the fly.
 
-What is unusual: a drawing is a function of (seed, epoch, index), training draws anew each epoch, and with
+What is unusual: a drawing is a function of (seed, epoch, index), every training epoch has new drawings, and with
 `unseen_times` the times of day of the three splits are disjoint, so that a test asks for times never trained.
 
 One real example::
 
-    source = SyntheticClocks(1000, "test", style="plain", image_size=64)
+    source = DrawnClocks(style="plain", image_size=64).open("test")
     source.example(SampleKey(epoch=0, index=0)).answer                       # "02:47"
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
 
 from datamodules.clock.face import draw_face
 from datamodules.clock.face_sampling import sample_face
 from datamodules.clock.face_spec import STYLES, FaceRanges
 from datamodules.clock.times import AnswerFormat, clock_answer, default_prompts, split_times
-from datamodules.sources.splits import SPLITS, check_split, pick_prompt, sample_rng
+from datamodules.sources.origins import Drawn, DrawSample, Fractions, Split
+from datamodules.sources.prompts import pick_prompt
+from datamodules.sources.splits import SPLITS, check_fractions
 from smmd_lightning.types import NumericExample, SampleKey
 
 
-class SyntheticClocks:
-    """Drawn clocks.
+@dataclass
+class DrawnClocks(Drawn):
+    """Clock faces drawn on the fly.
 
-    Args:
-        size: Samples of one pass.
-        split: `train`, `val` or `test`.
-        style: `plain` or `varied`.
+    Attributes:
+        style: `plain` (clean round dials) or `varied` (all there is).
         ranges: What faces look like, instead of the style's ranges.
         image_size: Side of the picture in pixels.
-        seed: Seed of times and drawings.
-        answer_format: `HH:MM` or `HH:MM:SS`; the latter draws a second hand on every face.
-        minute_step: Only every so manieth minute of the hour occurs.
-        unseen_times: Whether the splits' times of day are disjoint; otherwise every split has all times.
-        fractions: Shares of the times that train, val and test get.
-        prompts: Wordings of the question; one is chosen a sample.
+        minute_step: Minutes between the times that occur: 5 for full five minutes only.
+        unseen_times: Whether validation and test ask for times of day that training never shows.
+        fractions: Shares of the times of day that train, val and test get, where `unseen_times`.
 
     Raises:
-        ValueError: A setting is out of range, or the split gets no times.
+        ValueError: A setting is out of range.
     """
 
-    def __init__(
+    style: Literal["plain", "varied"] = "varied"
+    ranges: FaceRanges | None = None
+    image_size: int = 224
+    minute_step: int = 1
+    unseen_times: bool = True
+    fractions: Fractions = (0.8, 0.1, 0.1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.image_size < 16:
+            raise ValueError(f"image_size must be at least 16, got {self.image_size}")
+        if self.style not in STYLES:
+            raise ValueError(f"style must be one of {sorted(STYLES)}, got {self.style!r}")
+        if self.minute_step < 1 or 60 % self.minute_step:
+            raise ValueError(f"minute_step must divide 60, got {self.minute_step}")
+        check_fractions(self.fractions)
+
+    def drawing(
         self,
-        size: int,
-        split: str,
+        split: Split,
         *,
-        style: str = "varied",
-        ranges: FaceRanges | None = None,
-        image_size: int = 224,
-        seed: int = 0,
+        seed: int,
         answer_format: AnswerFormat = "HH:MM",
-        minute_step: int = 1,
-        unseen_times: bool = True,
-        fractions: Sequence[float] = (0.8, 0.1, 0.1),
         prompts: Sequence[str] | None = None,
-    ) -> None:
-        if size < 1 or image_size < 16 or seed < 0:
-            raise ValueError(
-                "size must be at least 1, image_size at least 16 and seed not negative, "
-                f"got {size}, {image_size} and {seed}"
-            )
-        if style not in STYLES:
-            raise ValueError(f"style must be one of {sorted(STYLES)}, got {style!r}")
-        self.size, self.image_size, self.seed = size, image_size, seed
-        self.split = check_split(split)
-        self.style = style if ranges is None else "custom"
-        self.ranges = ranges or STYLES[style]
-        self.answer_format = answer_format
-        self.prompts = tuple(prompts or default_prompts(answer_format))
+        **task: Any,
+    ) -> DrawSample:
+        """Returns what draws a clock; answers of `HH:MM:SS` put a second hand on every face."""
+        ranges = self.ranges or STYLES[self.style]
         if answer_format == "HH:MM:SS":
-            self.ranges = FaceRanges(**{**vars(self.ranges), "second_hand": 1.0})
-        by_split = split_times(seed, fractions, minute_step)
-        self.times = by_split[split] if unseen_times else [time for name in SPLITS for time in by_split[name]]
-        if not self.times:
-            raise ValueError(f"fractions {tuple(fractions)} leave no times of day for {split!r}; raise its share")
+            ranges = replace(ranges, second_hand=1.0)
+        by_split = split_times(seed, self.fractions, self.minute_step)
+        times = by_split[split] if self.unseen_times else [time for name in SPLITS for time in by_split[name]]
+        if not times:
+            raise ValueError(f"fractions {tuple(self.fractions)} leave no times of day for {split!r}; raise its share")
+        return partial(
+            self._draw,
+            times=times,
+            ranges=ranges,
+            answer_format=answer_format,
+            prompts=tuple(prompts or default_prompts(answer_format)),
+            any_order=split == "train",  # elsewhere all times come up equally often
+        )
 
-    def __len__(self) -> int:
-        """Samples of one pass."""
-        return self.size
-
-    def example(self, key: SampleKey) -> NumericExample:
-        """Draws the sample; outside training all times come up equally often."""
-        rng = sample_rng(self.seed, self.split, key)
-        training = self.split == "train"
-        place = int(rng.integers(len(self.times))) if training else key.index % len(self.times)
-        hour, minute = divmod(self.times[place], 60)
-        spec = sample_face(rng, ranges=self.ranges)
+    def _draw(
+        self,
+        rng: np.random.Generator,
+        key: SampleKey,
+        *,
+        times: Sequence[int],
+        ranges: FaceRanges,
+        answer_format: AnswerFormat,
+        prompts: Sequence[str],
+        any_order: bool,
+    ) -> NumericExample:
+        place = int(rng.integers(len(times))) if any_order else key.index % len(times)
+        hour, minute = divmod(times[place], 60)
+        spec = sample_face(rng, ranges=ranges)
         second = int(rng.integers(60)) if spec.second_hand else 0
         image = draw_face(spec, hour, minute, second, size=self.image_size)
         return NumericExample(
-            id=f"{self.split}-{key.epoch}-{key.index}" if training else f"{self.split}-{key.index}",
-            prompt=pick_prompt(self.prompts, rng),
-            answer=clock_answer(hour, minute, second, self.answer_format),
+            id="",
+            prompt=pick_prompt(prompts, rng),
+            answer=clock_answer(hour, minute, second, answer_format),
             images=(image,),
             meta={
                 "task": "clock",
                 "hour": hour or 12,
                 "minute": minute,
                 "second": second,
-                "style": self.style,
+                "style": self.style if self.ranges is None else "custom",
                 "shape": spec.shape,
                 "numerals": spec.numerals.system,
                 # Where the dial lies (x, y, radius in image sides; turn in degrees), to draw what was read over it.

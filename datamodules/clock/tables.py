@@ -1,4 +1,4 @@
-"""Clocks to read: from files, from the hub, or drawn (`clock_drawings`).
+"""Clocks to read, from files and from the hub.
 
 What is unusual: dials have twelve hours, so three in the afternoon is "03:00", and noon and midnight are "12:00".
 
@@ -10,20 +10,19 @@ One real example, a line of a file with the pictures beside it::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datamodules.clock.drawn import SyntheticClocks
 from datamodules.clock.times import AnswerFormat, clock_answer, default_prompts
-from datamodules.sources.images import BadSample, ImageLimits
-from datamodules.sources.reading import read_hub, read_table
-from datamodules.sources.splits import check_split, pick_prompt, sample_rng, split_of
+from datamodules.sources.images import ImageLimits
+from datamodules.sources.origins import Files, Hub, Split
+from datamodules.sources.prompts import pick_prompt
+from datamodules.sources.reading import read_table
+from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import Table, whole_number
 from smmd_lightning.answers import parse_time
-from smmd_lightning.types import NumericExample, SampleKey
-
-__all__ = ["AnswerFormat", "ClockColumns", "FileClocks", "HubClocks", "SyntheticClocks", "TableClocks"]
+from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class ClockColumns:
 
 
 class TableClocks:
-    """Clocks from a table; `FileClocks` and `HubClocks` say where it comes from.
+    """Clocks from a table, which `ClockFiles` or `ClockHub` has opened.
 
     Args:
         table: The rows.
@@ -148,43 +147,36 @@ class TableClocks:
         return hour, minute, whole_number(row[columns.second], 0, 59, table.where(index, columns.second))
 
 
-class FileClocks(TableClocks):
-    """Clocks from a JSONL, CSV or Parquet file with the pictures beside it.
+@dataclass
+class ClockFiles(Files):
+    """Clocks from a JSONL, CSV or Parquet file, with the pictures beside it.
 
-    Args:
-        path: The file. Picture paths in it are relative to its folder and stay in it.
-        split: `train`, `val` or `test`.
-        cache_dir: Where `datasets` keeps its copy of the file; None for its own choice.
-        **settings: As for `TableClocks`.
+    Attributes:
+        columns: What the columns are called.
+        limits: Largest and smallest picture.
     """
 
-    def __init__(self, path: str | Path, split: str, *, cache_dir: str | None = None, **settings: Any) -> None:
-        super().__init__(read_table(path, cache_dir=cache_dir), split, **settings)
+    columns: ClockColumns = field(default_factory=ClockColumns)
+    limits: ImageLimits = field(default_factory=ImageLimits)
+
+    def rows(self, path: str, split: Split, **task: Any) -> TableClocks:
+        """Returns the clocks of a file that belong to a split."""
+        table = read_table(path, cache_dir=self.cache_dir)
+        return TableClocks(table, split, columns=self.columns, limits=self.limits, **task)
 
 
-class HubClocks(TableClocks):
-    """Clocks from a data set on the hub, or from a local folder laid out like one.
+@dataclass
+class ClockHub(Hub):
+    """Clocks from a data set on the Hugging Face hub, or from a local folder laid out like one.
 
-    Args:
-        name: `owner/name`, or a folder.
-        split: `train`, `val` or `test`.
-        hub_split: What the data set calls the split; None for the same.
-        config: Name of the configuration, where there are several.
-        revision: Branch, tag or commit.
-        cache_dir: Where `datasets` keeps its copy; None for its own choice.
-        **settings: As for `TableClocks`.
+    Attributes:
+        columns: What the columns are called.
+        limits: Largest and smallest picture.
     """
 
-    def __init__(
-        self,
-        name: str,
-        split: str,
-        *,
-        hub_split: str | None = None,
-        config: str | None = None,
-        revision: str | None = None,
-        cache_dir: str | None = None,
-        **settings: Any,
-    ) -> None:
-        table = read_hub(name, hub_split or split, config=config, revision=revision, cache_dir=cache_dir)
-        super().__init__(table, split, **settings)
+    columns: ClockColumns = field(default_factory=ClockColumns)
+    limits: ImageLimits = field(default_factory=ImageLimits)
+
+    def rows(self, table: Table, split: Split, **task: Any) -> TableClocks:
+        """Returns the clocks of a table."""
+        return TableClocks(table, split, columns=self.columns, limits=self.limits, **task)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +27,9 @@ from datamodules.instrument.families import CLOCK, FAMILIES, check_families
 from datamodules.instrument.look import STYLES, Camera, clutter, sample_camera, sample_look
 from datamodules.instrument.reading import plain
 from datamodules.sources.dice import Dice
-from datamodules.sources.origins import Drawn, Split
-from datamodules.sources.splits import check_split, pick_prompt, sample_rng
-from smmd_lightning.types import NumericExample, SampleKey, Source
+from datamodules.sources.origins import Drawn, DrawSample, Split
+from datamodules.sources.prompts import pick_prompt
+from smmd_lightning.types import NumericExample, SampleKey
 
 WITH_UNIT = ("What does this {instrument} show? Answer with the number and its unit.",)
 WITHOUT_UNIT = ("What does this {instrument} show? Answer with a single number.",)
@@ -51,79 +52,57 @@ class DrawnInstruments(Drawn):
     image_size: int = 224
     with_unit: bool = True
 
-    def open(self, split: Split, **common: Any) -> Source:
-        """Returns the drawings of a split.
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.image_size < 32:
+            raise ValueError(f"image_size must be at least 32, got {self.image_size}")
+        if self.style not in STYLES:
+            raise ValueError(f"style must be one of {STYLES}, got {self.style!r}")
+        check_families(self.families)
 
-        Args:
-            split: Which.
-            **common: `seed` and `prompts` of the data module.
-
-        Raises:
-            ValueError: A setting is out of range.
-        """
-        return _Drawings(self, split, **common)
-
-
-class _Drawings:
-    """The drawings of one split."""
-
-    def __init__(
-        self, settings: DrawnInstruments, split: str, seed: int = 0, prompts: Sequence[str] | None = None
-    ) -> None:
-        self.size = int(getattr(settings, f"{check_split(split)}_size"))
-        if self.size < 1 or settings.image_size < 32 or seed < 0:
-            raise ValueError(
-                f"{split}_size must be at least 1, image_size at least 32 and seed not negative, "
-                f"got {self.size}, {settings.image_size} and {seed}"
-            )
-        if settings.style not in STYLES:
-            raise ValueError(f"style must be one of {STYLES}, got {settings.style!r}")
-        self.families = check_families(settings.families)
-        self.settings, self.split, self.seed = settings, split, seed
-        self.prompts = tuple(prompts or (WITH_UNIT if settings.with_unit else WITHOUT_UNIT))
-        self.clock_prompts = tuple(prompts or (CLOCK_PROMPT,))
-
-    def __len__(self) -> int:
-        """Samples of one pass."""
-        return self.size
-
-    def example(self, key: SampleKey) -> NumericExample:
-        """Draws the sample; outside training all families come up equally often."""
-        rng = sample_rng(self.seed, self.split, key)
-        training = self.split == "train"
-        place = int(rng.integers(len(self.families))) if training else key.index % len(self.families)
-        name = f"{self.split}-{key.epoch}-{key.index}" if training else f"{self.split}-{key.index}"
-        family = self.families[place]
-        if family == CLOCK:
-            return self._clock(rng, name)
-        style, size = self.settings.style, self.settings.image_size
-        dice = Dice(rng)
-        look = sample_look(dice, style)
-        canvas = Canvas(size, look.wall)
-        clutter(canvas, dice, look)
-        drawing = FAMILIES[family](canvas, dice, look)
-        camera = sample_camera(dice, style)
-        return NumericExample(
-            id=name,
-            prompt=self._question(drawing, rng),
-            answer=drawing.reading.text(unit=self.settings.with_unit),
-            images=(camera.take(canvas.finish(), look.wall),),
-            meta={"task": "instrument", "kind": family, **_facts(drawing, camera, self.settings.with_unit)},
+    def drawing(self, split: Split, *, seed: int, prompts: Sequence[str] | None = None, **task: Any) -> DrawSample:
+        """Returns what draws an instrument; outside training all families come up equally often."""
+        return partial(
+            self._draw,
+            prompts=tuple(prompts or (WITH_UNIT if self.with_unit else WITHOUT_UNIT)),
+            clock_prompts=tuple(prompts or (CLOCK_PROMPT,)),
+            any_order=split == "train",
         )
 
-    def _question(self, drawing: Drawing, rng: np.random.Generator) -> str:
-        template, unit = pick_prompt(self.prompts, rng), drawing.reading.unit
-        asked = template.replace("{instrument}", drawing.name).replace("{unit}", unit)
-        # A picture with two scales has two right answers until the question says which.
-        return f"{asked} Read the scale in {unit}." if drawing.ask_unit and "{unit}" not in template else asked
-
-    def _clock(self, rng: np.random.Generator, name: str) -> NumericExample:
-        hour, minute = divmod(int(rng.integers(720)), 60)
-        spec = sample_face(rng, self.settings.style)
-        image: Image.Image = draw_face(spec, hour, minute, size=self.settings.image_size)
+    def _draw(
+        self,
+        rng: np.random.Generator,
+        key: SampleKey,
+        *,
+        prompts: Sequence[str],
+        clock_prompts: Sequence[str],
+        any_order: bool,
+    ) -> NumericExample:
+        families = check_families(self.families)
+        family = families[int(rng.integers(len(families))) if any_order else key.index % len(families)]
+        if family == CLOCK:
+            return self._clock(rng, clock_prompts)
+        dice = Dice(rng)
+        look = sample_look(dice, self.style)
+        canvas = Canvas(self.image_size, look.wall)
+        clutter(canvas, dice, look)
+        drawing = FAMILIES[family](canvas, dice, look)
+        camera = sample_camera(dice, self.style)
         return NumericExample(
-            id=name,
-            prompt=pick_prompt(self.clock_prompts, rng).replace("{instrument}", "clock").replace("{unit}", "HH:MM"),
+            id="",
+            prompt=_question(drawing, prompts, rng),
+            answer=drawing.reading.text(unit=self.with_unit),
+            images=(camera.take(canvas.finish(), look.wall),),
+            meta={"task": "instrument", "kind": family, **_facts(drawing, camera, self.with_unit)},
+        )
+
+    def _clock(self, rng: np.random.Generator, prompts: Sequence[str]) -> NumericExample:
+        hour, minute = divmod(int(rng.integers(720)), 60)
+        spec = sample_face(rng, self.style)
+        image: Image.Image = draw_face(spec, hour, minute, size=self.image_size)
+        return NumericExample(
+            id="",
+            prompt=pick_prompt(prompts, rng).replace("{instrument}", "clock").replace("{unit}", "HH:MM"),
             answer=f"{hour or 12:02d}:{minute:02d}",
             images=(image,),
             meta={
@@ -134,6 +113,13 @@ class _Drawings:
                 "dial": [round(place, 4) for place in (*spec.centre, spec.radius, spec.rotation)],
             },
         )
+
+
+def _question(drawing: Drawing, prompts: Sequence[str], rng: np.random.Generator) -> str:
+    template, unit = pick_prompt(prompts, rng), drawing.reading.unit
+    asked = template.replace("{instrument}", drawing.name).replace("{unit}", unit)
+    # A picture with two scales has two right answers until the question says which.
+    return f"{asked} Read the scale in {unit}." if drawing.ask_unit and "{unit}" not in template else asked
 
 
 def _facts(drawing: Drawing, camera: Camera, unit_asked: bool) -> dict[str, Any]:

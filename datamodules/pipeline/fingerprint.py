@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from datamodules.sources.images import BadSample
-from smmd_lightning.types import SampleKey, Source
+from smmd_lightning.types import BadSample, SampleKey, Source
 
 SAMPLES = 16
 """How many samples are looked at, spread evenly: reading all would take as long as an epoch."""

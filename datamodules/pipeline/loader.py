@@ -26,9 +26,8 @@ from datamodules.pipeline.collate import Collator, TooLong
 from datamodules.pipeline.fingerprint import fingerprint
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.shared_memory import Parcel
-from datamodules.sources.images import BadSample
 from smmd_lightning.compat.messages import is_error_inside_worker
-from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample, SampleKey, Source
+from smmd_lightning.types import IGNORE_INDEX, BadSample, Batch, NumericExample, SampleKey, Source
 
 log = logging.getLogger(__name__)
 

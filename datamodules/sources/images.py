@@ -22,12 +22,10 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageOps
 
+from smmd_lightning.types import BadSample
+
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000", "ICO")
 """What is tried. Pillow knows more, but some start other programs (EPS) or read other files."""
-
-
-class BadSample(ValueError):
-    """A sample that cannot be used; the message names file and reason. Data modules skip and count it."""
 
 
 @dataclass(frozen=True)

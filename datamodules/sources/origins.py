@@ -1,40 +1,45 @@
-"""Where a data module's samples come from, as settings: drawn, from files, or from the hub.
+"""Where a data module's samples come from: drawn, from files, or from the hub.
 
-Each task adds its own three by naming a reader and further fields; what files and hub data sets have in common stands
-here once.
+Each is one class: a dataclass of its settings, named in the YAML, that opens a split. A task subclasses these three and
+says how a sample is drawn, or how rows are read.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from smmd_lightning.types import Source
+import numpy as np
+
+from datamodules.sources.reading import read_hub
+from datamodules.sources.splits import check_fractions, check_split, sample_rng
+from datamodules.sources.tables import Table
+from smmd_lightning.types import NumericExample, SampleKey, Source
 
 Split = Literal["train", "val", "test"]
 Fractions = tuple[float, float, float]
+DrawSample = Callable[[np.random.Generator, SampleKey], NumericExample]
+"""Draws one sample, whose id is set by the caller. It must be picklable for worker processes."""
 
 
 @dataclass
 class Samples(ABC):
     """Settings that say where samples come from."""
 
-    reader: ClassVar[Callable[..., Source]]
-
     @abstractmethod
-    def open(self, split: Split, **common: Any) -> Source:
+    def open(self, split: Split, *, seed: int = 0, **task: Any) -> Source:
         """Returns the samples of a split.
 
         Args:
             split: Which.
-            **common: What the data module adds for all kinds: `seed`, `prompts`, ….
-        """
+            seed: The data module's seed.
+            **task: What the task's data module adds for all its origins: `prompts`, `answer_format`, ….
 
-    def _own(self, *passed: str) -> dict[str, Any]:
-        """Settings that a task's class adds to those it inherits; the reader takes them by name."""
-        return {item.name: getattr(self, item.name) for item in fields(self) if item.name not in passed}
+        Raises:
+            ValueError: The settings or files do not give such a split.
+        """
 
 
 @dataclass
@@ -51,10 +56,52 @@ class Drawn(Samples):
     val_size: int = 500
     test_size: int = 1_000
 
-    def open(self, split: Split, **common: Any) -> Source:
+    def __post_init__(self) -> None:
+        for name in ("train_size", "val_size", "test_size"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+
+    @abstractmethod
+    def drawing(self, split: Split, *, seed: int, **task: Any) -> DrawSample:
+        """Returns what draws a sample of `split`; called once per split.
+
+        Raises:
+            ValueError: The settings leave nothing to draw.
+        """
+
+    def open(self, split: Split, *, seed: int = 0, **task: Any) -> DrawnSplit:
         """Returns the drawings of a split."""
-        size = getattr(self, f"{split}_size")
-        return type(self).reader(size, split, **self._own("train_size", "val_size", "test_size"), **common)
+        if seed < 0:
+            raise ValueError(f"seed must not be negative, got {seed}")
+        check_split(split)
+        return DrawnSplit(getattr(self, f"{split}_size"), split, seed, self.drawing(split, seed=seed, **task))
+
+
+@dataclass(frozen=True)
+class DrawnSplit:
+    """One split of drawn samples.
+
+    Attributes:
+        size: Samples of one pass.
+        split: `train`, `val` or `test`.
+        seed: Seed of all random choices.
+        draw: Draws one sample.
+    """
+
+    size: int
+    split: Split
+    seed: int
+    draw: DrawSample
+
+    def __len__(self) -> int:
+        """Samples of one pass."""
+        return self.size
+
+    def example(self, key: SampleKey) -> NumericExample:
+        """Draws the sample: a function of (seed, split, epoch, index); outside training the epoch changes nothing."""
+        example = self.draw(sample_rng(self.seed, self.split, key), key)
+        place = f"{key.epoch}-{key.index}" if self.split == "train" else str(key.index)
+        return replace(example, id=f"{self.split}-{place}")
 
 
 @dataclass
@@ -67,7 +114,7 @@ class Files(Samples):
         test: File of the test split. None: part of `train`.
         fractions: Shares of train, val and test where `train` is divided; the share of a split with a file of its own
             stays with training.
-        cache_dir: Where `datasets` keeps its copy. None: its own choice.
+        cache_dir: Where `datasets` keeps its copy of Parquet files. None: its own choice.
     """
 
     train: str
@@ -76,14 +123,21 @@ class Files(Samples):
     fractions: Fractions = (0.8, 0.1, 0.1)
     cache_dir: str | None = None
 
-    def open(self, split: Split, **common: Any) -> Source:
+    def __post_init__(self) -> None:
+        check_fractions(self.fractions)
+
+    @abstractmethod
+    def rows(self, path: str, split: Split, *, fractions: Fractions | None, seed: int, **task: Any) -> Source:
+        """Returns the rows of a file that belong to `split`: all of them where `fractions` is None."""
+
+    def open(self, split: Split, *, seed: int = 0, **task: Any) -> Source:
         """Returns the rows of a split."""
-        own = self._own("train", "val", "test", "fractions")
+        check_split(split)
         path, fractions = getattr(self, split), None
         divided = self.val is None or self.test is None
         if path is None or (split == "train" and divided):
             path, fractions = self.train, self._shares()
-        return type(self).reader(path, split, fractions=fractions, **own, **common)
+        return self.rows(path, split, fractions=fractions, seed=seed, **task)
 
     def _shares(self) -> Fractions:
         """What `train` is divided into: the share of a split with a file of its own falls to training."""
@@ -115,7 +169,17 @@ class Hub(Samples):
     revision: str | None = None
     cache_dir: str | None = None
 
-    def open(self, split: Split, **common: Any) -> Source:
+    @abstractmethod
+    def rows(self, table: Table, split: Split, *, seed: int, **task: Any) -> Source:
+        """Returns the rows of a table as samples."""
+
+    def open(self, split: Split, *, seed: int = 0, **task: Any) -> Source:
         """Returns the rows of a split."""
-        own = self._own("name", "train", "val", "test")
-        return type(self).reader(self.name, split, hub_split=getattr(self, split), **own, **common)
+        table = read_hub(
+            self.name,
+            getattr(self, check_split(split)),
+            config=self.config,
+            revision=self.revision,
+            cache_dir=self.cache_dir,
+        )
+        return self.rows(table, split, seed=seed, **task)

@@ -71,8 +71,3 @@ def sample_rng(seed: int, split: str, key: SampleKey, stream: int = 0) -> np.ran
     """
     epoch = key.epoch if split == "train" else 0
     return np.random.default_rng([seed, SPLITS.index(split), epoch, key.index, stream])
-
-
-def pick_prompt(prompts: Sequence[str], rng: np.random.Generator) -> str:
-    """Returns one of several wordings of a question; the generator is left alone where there is only one."""
-    return prompts[0] if len(prompts) == 1 else prompts[int(rng.integers(len(prompts)))]

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from datamodules.sources.images import BadSample, ImageLimits, load_image
+from datamodules.sources.images import ImageLimits, load_image
+from smmd_lightning.types import BadSample
 
 if TYPE_CHECKING:
     from datasets import Dataset

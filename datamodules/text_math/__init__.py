@@ -1,5 +1,8 @@
 """Text math: arithmetic and word problems drawn on the fly, or problems from files and the hub."""
 
-from datamodules.text_math.module import DrawnArithmetic, DrawnWordProblems, MathFiles, MathHub, TextMathDataModule
+from datamodules.text_math.arithmetic import DrawnArithmetic
+from datamodules.text_math.module import TextMathDataModule
+from datamodules.text_math.tables import MathFiles, MathHub
+from datamodules.text_math.word_problems import DrawnWordProblems
 
 __all__ = ["DrawnArithmetic", "DrawnWordProblems", "MathFiles", "MathHub", "TextMathDataModule"]

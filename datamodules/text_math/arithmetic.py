@@ -1,10 +1,10 @@
-"""Arithmetic problems made on the fly: operations, digits, operand distribution, chains, and what lies beyond training.
+"""Arithmetic problems drawn on the fly: operations, digits, distribution of operands, chains, and extrapolation.
 
 What is unusual: val and test never ask for a sum that training shows, not even turned round (3 + 5 and 5 + 3 are one
 problem, dealt to a split by a hash). As in the number token loss paper (Zausinger et al. 2025), test can ask within the
 ranges of training (interpolation), beyond them in digits or terms (extrapolation), or both in turn.
 
-One real example, of `SyntheticArithmetic(10, "train", operations=("addition", "multiplication"), terms=(3, 3))`::
+One real example, of `DrawnArithmetic(operations=("addition", "multiplication"), terms=(3, 3)).open("train")`::
 
     NumericExample(id="train-0-4", prompt="What is (90 + 99) * 79?", answer="14931",
                    meta={"task": "math", "kind": "chain", "regime": "interpolation", "numeric": True})
@@ -17,12 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context
 from fractions import Fraction
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
-from datamodules.sources.splits import check_fractions, check_split, pick_prompt, sample_rng, split_of
-from datamodules.text_math.tables import check_prompts
+from datamodules.sources.origins import Drawn, DrawSample, Fractions, Split
+from datamodules.sources.prompts import check_prompts, pick_prompt
+from datamodules.sources.splits import check_fractions, split_of
 from smmd_lightning.types import NumericExample, SampleKey
 
 Operation = Literal["addition", "subtraction", "multiplication", "division"]
@@ -54,97 +56,80 @@ class Problem:
     name: str
 
 
-class SyntheticArithmetic:
-    """Arithmetic drawn from settings; a sample is a function of (seed, split, epoch, index).
+@dataclass
+class DrawnArithmetic(Drawn):
+    """Arithmetic drawn on the fly; no problem of validation or test ever comes up in training.
 
-    Args:
-        size: Samples of one pass.
-        split: `train`, `val` or `test`.
+    Attributes:
         operations: What occurs; divisions always come out even.
         digits: Fewest and most digits of an operand.
         terms: Fewest and most operands.
-        distribution: `uniform` over all numbers of the range (most are long), `digits` (each length equally often), or
-            `log` (uniform in the logarithm).
+        distribution: How operands are drawn: `uniform` over all numbers (most are long), `digits` (each length equally
+            often), or `log` (uniform in the logarithm).
         decimals: Decimal places of the operands, among their digits.
         negative: Whether results may be negative.
-        test: What the test split asks: `interpolation`, `extrapolation`, or `both` in turn.
+        test: What the test split asks: `interpolation` (the training ranges), `extrapolation`, or `both` in turn.
         test_digits: Fewest and most digits under extrapolation. None: as in training.
         test_terms: Fewest and most operands under extrapolation. None: as in training.
         style: `symbols` ("3 + 5") or `words` ("3 plus 5").
-        prompts: Wordings with `{expression}` in them; one is chosen a sample.
         reasoning: Whether the answer shows each step and ends in `#### result`.
         fractions: Shares of the problems that train, val and test get.
-        seed: Seed of everything.
 
     Raises:
         ValueError: A setting is out of range, or extrapolation is asked for without `test_digits` or `test_terms`.
     """
 
-    def __init__(
-        self,
-        size: int,
-        split: str,
-        *,
-        operations: Sequence[Operation] = ("addition", "subtraction"),
-        digits: tuple[int, int] = (1, 2),
-        terms: tuple[int, int] = (2, 2),
-        distribution: Literal["uniform", "digits", "log"] = "uniform",
-        decimals: int = 0,
-        negative: bool = True,
-        test: Literal["interpolation", "extrapolation", "both"] = "interpolation",
-        test_digits: tuple[int, int] | None = None,
-        test_terms: tuple[int, int] | None = None,
-        style: Literal["symbols", "words"] = "symbols",
-        prompts: Sequence[str] | None = None,
-        reasoning: bool = False,
-        fractions: Sequence[float] = (0.8, 0.1, 0.1),
-        seed: int = 0,
-    ) -> None:
-        unknown = set(operations) - set(SYMBOLS)
-        if unknown or not operations:
-            raise ValueError(f"operations must be some of {', '.join(SYMBOLS)}, got {list(operations)!r}")
+    operations: Sequence[Operation] = ("addition", "subtraction")
+    digits: tuple[int, int] = (1, 2)
+    terms: tuple[int, int] = (2, 2)
+    distribution: Literal["uniform", "digits", "log"] = "uniform"
+    decimals: int = 0
+    negative: bool = True
+    test: Literal["interpolation", "extrapolation", "both"] = "interpolation"
+    test_digits: tuple[int, int] | None = None
+    test_terms: tuple[int, int] | None = None
+    style: Literal["symbols", "words"] = "symbols"
+    reasoning: bool = False
+    fractions: Fractions = (0.8, 0.1, 0.1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unknown = set(self.operations) - set(SYMBOLS)
+        if unknown or not self.operations:
+            raise ValueError(f"operations must be some of {', '.join(SYMBOLS)}, got {list(self.operations)!r}")
         for name, choice, allowed in (
-            ("distribution", distribution, ("uniform", "digits", "log")),
-            ("test", test, ("interpolation", "extrapolation", "both")),
-            ("style", style, ("symbols", "words")),
+            ("distribution", self.distribution, ("uniform", "digits", "log")),
+            ("test", self.test, ("interpolation", "extrapolation", "both")),
+            ("style", self.style, ("symbols", "words")),
         ):
             if choice not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {choice!r}")
-        if test != "interpolation" and test_digits is None and test_terms is None:
-            raise ValueError(f"test={test!r} needs test_digits or test_terms, the ranges beyond training")
+        if self.test != "interpolation" and self.test_digits is None and self.test_terms is None:
+            raise ValueError(f"test={self.test!r} needs test_digits or test_terms, the ranges beyond training")
         for name, pair, least, most in (
-            ("digits", digits, 1, MOST_DIGITS),
-            ("test_digits", test_digits or digits, 1, MOST_DIGITS),
-            ("terms", terms, 2, 100),
-            ("test_terms", test_terms or terms, 2, 100),
+            ("digits", self.digits, 1, MOST_DIGITS),
+            ("test_digits", self.test_digits or self.digits, 1, MOST_DIGITS),
+            ("terms", self.terms, 2, 100),
+            ("test_terms", self.test_terms or self.terms, 2, 100),
         ):
             if len(pair) != 2 or not least <= pair[0] <= pair[1] <= most:
                 raise ValueError(f"{name} must be two numbers from {least} to {most} in order, got {pair!r}")
-        if not 0 <= decimals <= digits[0]:
-            raise ValueError(f"decimals must be 0 to {digits[0]} (the fewest digits), got {decimals}")
-        self.size, self.split, self.seed = size, check_split(split), seed
-        self.operations = tuple(operations)
-        self.ranges = {"interpolation": (digits, terms), "extrapolation": (test_digits or digits, test_terms or terms)}
-        self.distribution, self.decimals, self.negative, self.test = distribution, decimals, negative, test
-        self.signs = SYMBOLS if style == "symbols" else WORDS
-        self.prompts = check_prompts(prompts or ("What is {expression}?",), "expression")
-        self.reasoning, self.fractions = reasoning, check_fractions(fractions)
+        if not 0 <= self.decimals <= self.digits[0]:
+            raise ValueError(f"decimals must be 0 to {self.digits[0]} (the fewest digits), got {self.decimals}")
+        check_fractions(self.fractions)
 
-    def __len__(self) -> int:
-        """Samples of one pass."""
-        return self.size
+    def drawing(self, split: Split, *, seed: int, prompts: Sequence[str] | None = None, **task: Any) -> DrawSample:
+        """Returns what draws a problem."""
+        wordings = check_prompts(prompts or ("What is {expression}?",), "expression")
+        return partial(self._sample, split=split, seed=seed, prompts=wordings)
 
-    def example(self, key: SampleKey) -> NumericExample:
-        """Draws a sample.
-
-        Raises:
-            ValueError: The settings leave no problem for this split.
-        """
-        rng = sample_rng(self.seed, self.split, key)
+    def _sample(
+        self, rng: np.random.Generator, key: SampleKey, *, split: Split, seed: int, prompts: Sequence[str]
+    ) -> NumericExample:
         regime: Regime = "interpolation"
-        if self.split == "test" and (self.test == "extrapolation" or (self.test == "both" and key.index % 2)):
+        if split == "test" and (self.test == "extrapolation" or (self.test == "both" and key.index % 2)):
             regime = "extrapolation"
-        problem = self._problem(rng, regime)
+        problem = self._problem(rng, regime, split, seed)
         value = written(problem.value)
         meta = {
             "task": "math",
@@ -153,28 +138,31 @@ class SyntheticArithmetic:
             "numeric": True,
         }
         return NumericExample(
-            id=f"{self.split}-{key.epoch}-{key.index}" if self.split == "train" else f"{self.split}-{key.index}",
-            prompt=pick_prompt(self.prompts, rng).replace("{expression}", problem.expression),
+            id="",
+            prompt=pick_prompt(prompts, rng).replace("{expression}", problem.expression),
             answer="\n".join([*problem.steps, f"#### {value}"]) if self.reasoning else value,
             meta=meta,
         )
 
-    def _problem(self, rng: np.random.Generator, regime: Regime) -> Problem:
-        digits, terms = self.ranges[regime]
+    def _problem(self, rng: np.random.Generator, regime: Regime, split: Split, seed: int) -> Problem:
+        digits, terms = self.digits, self.terms
+        if regime == "extrapolation":
+            digits, terms = self.test_digits or digits, self.test_terms or terms
         for _ in range(TRIES):
             problem = self._draw(rng, digits, int(rng.integers(terms[0], terms[1] + 1)))
             if problem is None or (problem.value < 0 and not self.negative):
                 continue
-            if split_of(problem.name, self.seed, self.fractions) == self.split:
+            if split_of(problem.name, seed, self.fractions) == split:
                 return problem
         raise ValueError(
             f"no problem of {terms[0]} to {terms[1]} terms with {digits[0]} to {digits[1]} digits and the operations "
-            f"{', '.join(self.operations)} was found for the {self.split} split in {TRIES} draws; "
+            f"{', '.join(self.operations)} was found for the {split} split in {TRIES} draws; "
             f"widen them, or give it a larger share (fractions={self.fractions})"
         )
 
     def _draw(self, rng: np.random.Generator, digits: tuple[int, int], terms: int) -> Problem | None:
         value = first = self._operand(rng, digits)
+        signs = SYMBOLS if self.style == "symbols" else WORDS
         expression, steps, names, is_sum = "", [], [], False
         for place in range(1, terms):
             operation = self.operations[int(rng.integers(len(self.operations)))]
@@ -194,7 +182,7 @@ class SyntheticArithmetic:
             result = calculate(operation, value, other)
             steps.append(f"{written(value)} {SYMBOLS[operation]} {written(other)} = {written(result)}")
             names.append(f"{SYMBOLS[operation]}{written(other)}")
-            expression = f"{expression} {self.signs[operation]} {written(other)}"
+            expression = f"{expression} {signs[operation]} {written(other)}"
             value = result
         name = written(first) + "".join(names)
         if terms == 2 and names[0][0] in "+*":

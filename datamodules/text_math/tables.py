@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datamodules.sources.images import BadSample
-from datamodules.sources.reading import read_hub, read_table
-from datamodules.sources.splits import check_split, pick_prompt, sample_rng, split_of
+from datamodules.sources.origins import Files, Hub, Split
+from datamodules.sources.prompts import check_prompts, pick_prompt
+from datamodules.sources.reading import read_table
+from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import Table
 from smmd_lightning.answers import answer_text, parse_quantity
-from smmd_lightning.types import NumericExample, SampleKey
+from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
 LONGEST_FINAL_ANSWER = 200
 """Characters; a text that is longer, or has several lines, and no answer mark is a solution without its answer."""
@@ -68,7 +69,7 @@ LAYOUTS = (
 
 
 class TableMath:
-    """Problems from a table; `FileMath` and `HubMath` say where it comes from.
+    """Problems from a table, which `MathFiles` or `MathHub` has opened.
 
     Args:
         table: The rows.
@@ -81,7 +82,7 @@ class TableMath:
             thousands separators.
         calculator: Whether reasoning keeps GSM8K's calculator marks.
         only_numeric: Whether rows whose final answer is no number are left out.
-        prompts: Wordings around the problem, with `{question}` in them; one is chosen a sample.
+        prompts: Wordings around the problem, with `{question}` in them; one is chosen per sample.
 
     Attributes:
         left_out: How many rows were left out because their answer is no number.
@@ -164,60 +165,59 @@ class TableMath:
         return parse_quantity(answer_text(str(row[self.columns.answer]))) is not None if flag is None else flag
 
 
-class FileMath(TableMath):
-    """Problems from a JSONL, JSON, CSV or Parquet file.
+@dataclass
+class MathFiles(Files):
+    """Problems from JSONL, JSON, CSV or Parquet files: GSM8K, MetaMathQA, mathematics_dataset, or columns of your own.
 
-    Args:
-        path: The file.
-        split: `train`, `val` or `test`.
-        cache_dir: Where `datasets` keeps its copy of the file; None for its own choice.
-        **settings: As for `TableMath`.
+    Attributes:
+        columns: What the columns are called. None: found out, for known layouts.
+        reasoning: Whether answers keep the reasoning; without it only the final answer is left.
+        calculator: Whether reasoning keeps GSM8K's calculator marks (`<<48/2=24>>`).
+        only_numeric: Whether rows whose final answer is no number are left out.
     """
 
-    def __init__(self, path: str | Path, split: str, *, cache_dir: str | None = None, **settings: Any) -> None:
-        super().__init__(read_table(path, cache_dir=cache_dir), split, **settings)
+    columns: MathColumns | None = None
+    reasoning: bool = True
+    calculator: bool = False
+    only_numeric: bool = False
+
+    def rows(self, path: str, split: Split, **task: Any) -> TableMath:
+        """Returns the problems of a file that belong to a split."""
+        return TableMath(read_table(path, cache_dir=self.cache_dir), split, **_how(self), **task)
 
 
-class HubMath(TableMath):
-    """Problems from a data set on the hub (`openai/gsm8k`, `meta-math/MetaMathQA`), or a folder laid out like one.
+@dataclass
+class MathHub(Hub):
+    """Problems from a data set on the Hugging Face hub (`openai/gsm8k`, `meta-math/MetaMathQA`), or a folder like one.
 
-    Args:
-        name: `owner/name`, or a folder.
-        split: `train`, `val` or `test`.
-        hub_split: What the data set calls the split; None for the same.
-        config: Name of the configuration; None for "main" of `openai/gsm8k`, and the only one elsewhere.
-        revision: Branch, tag or commit.
-        cache_dir: Where `datasets` keeps its copy; None for its own choice.
-        **settings: As for `TableMath`.
+    Attributes:
+        config: Name of the configuration. None: "main" of `openai/gsm8k`, and the only one elsewhere.
+        columns: What the columns are called. None: found out, for known layouts.
+        reasoning: Whether answers keep the reasoning; without it only the final answer is left.
+        calculator: Whether reasoning keeps GSM8K's calculator marks.
+        only_numeric: Whether rows whose final answer is no number are left out.
     """
 
-    def __init__(
-        self,
-        name: str,
-        split: str,
-        *,
-        hub_split: str | None = None,
-        config: str | None = None,
-        revision: str | None = None,
-        cache_dir: str | None = None,
-        **settings: Any,
-    ) -> None:
-        if config is None and name == "openai/gsm8k":
-            config = "main"
-        table = read_hub(name, hub_split or split, config=config, revision=revision, cache_dir=cache_dir)
-        super().__init__(table, split, **settings)
+    name: str = "openai/gsm8k"
+    train: str = "train[:90%]"
+    val: str = "train[90%:]"
+    columns: MathColumns | None = None
+    reasoning: bool = True
+    calculator: bool = False
+    only_numeric: bool = False
+
+    def __post_init__(self) -> None:
+        if self.config is None and self.name == "openai/gsm8k":
+            self.config = "main"
+
+    def rows(self, table: Table, split: Split, **task: Any) -> TableMath:
+        """Returns the problems of a table."""
+        return TableMath(table, split, **_how(self), **task)
 
 
-def check_prompts(prompts: Sequence[str], part: str) -> tuple[str, ...]:
-    """Returns the wordings.
-
-    Raises:
-        ValueError: One lacks `{part}`.
-    """
-    for prompt in prompts:
-        if f"{{{part}}}" not in prompt:
-            raise ValueError(f"each of prompts must hold {{{part}}}, where the problem goes; got {prompt!r}")
-    return tuple(prompts)
+def _how(settings: MathFiles | MathHub) -> dict[str, Any]:
+    """How rows are read, wherever they come from."""
+    return {name: getattr(settings, name) for name in ("columns", "reasoning", "calculator", "only_numeric")}
 
 
 def _known_layout(table: Table) -> MathColumns:

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from opening import open_file
 from PIL import Image
 
-from datamodules.clock.tables import FileClocks
-from datamodules.sources.images import BadSample
+from datamodules.clock.tables import ClockFiles
 from datamodules.sources.reading import read_table
-from datamodules.text_math.tables import FileMath
-from smmd_lightning.types import SampleKey
+from datamodules.text_math.tables import MathFiles
+from smmd_lightning.types import BadSample, SampleKey
 
 ROW = {"image": "a.png", "hour": 3, "minute": 5}
 
@@ -21,10 +21,10 @@ def lines(*rows) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def clocks(folder: Path, name: str, content: bytes, kind=FileClocks):
+def clocks(folder: Path, name: str, content: bytes, kind=ClockFiles):
     Image.new("RGB", (32, 32)).save(folder / "a.png")
     (folder / name).write_bytes(content)
-    return kind(folder / name, "train", cache_dir=str(folder / "cache"))
+    return open_file(kind, folder / name, "train", cache_dir=str(folder / "cache"))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_paths_that_leave_the_folder_stop_the_run_and_are_never_opened(tmp_path,
 
 def test_texts_that_are_none_name_their_cell(tmp_path):
     content = b'question,answer\n"a, ""b""\nc?",#### 2\n,#### 3\nq,\n'
-    source = clocks(tmp_path, "m.csv", content, FileMath)
+    source = clocks(tmp_path, "m.csv", content, MathFiles)
     assert source.example(SampleKey(0, 0)).prompt == 'a, "b"\nc?'
     for index, column in ((1, "question"), (2, "answer")):
         with pytest.raises(BadSample, match=rf"m\.csv: row {index + 1}, column '{column}': '' is no text"):
@@ -140,7 +140,7 @@ def test_an_answer_that_is_no_number_where_numbers_stand_is_a_bad_sample(tmp_pat
     content = (
         b'{"question": "a", "answer": 3.5}\n{"question": "b", "answer": NaN}\n{"question": "c", "answer": Infinity}\n'
     )
-    source = clocks(tmp_path, "n.jsonl", content, FileMath)
+    source = clocks(tmp_path, "n.jsonl", content, MathFiles)
     assert source.example(SampleKey(0, 0)).answer == "3.5"
     for index in (1, 2):
         with pytest.raises(BadSample, match=rf"n\.jsonl: row {index + 1}, column 'answer': (nan|inf|None) is no"):

@@ -71,7 +71,7 @@ class SomeBad(sums.SumsData):
 
 class SomeBadSums(sums.Sums):
     def example(self, key):
-        from datamodules.sources.images import BadSample
+        from smmd_lightning.types import BadSample
 
         if key.index % 7 == 3:
             raise BadSample(f"sample {key.index} is bad")

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from datamodules.base import LOOKED_AT, NumericDataModule
-from datamodules.sources.images import BadSample
-from smmd_lightning.types import NumericExample
+from smmd_lightning.types import BadSample, NumericExample
 
 
 class Opened(NumericDataModule):

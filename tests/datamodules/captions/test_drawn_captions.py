@@ -4,9 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from opening import open_drawn
 
 from datamodules import CaptionDataModule, DrawnCaptions
-from datamodules.captions.drawn import SyntheticCaptions
 from datamodules.captions.scene import COLOURS, KINDS, PLACES, SHAPES, Scene, Thing, draw_scene, sample_scene
 from datamodules.sources.dice import Dice
 from smmd_lightning.types import SampleKey
@@ -52,14 +52,14 @@ def test_a_thing_is_drawn_in_its_colour_at_its_place_alone(what, place):
 
 
 def test_a_sample_is_a_function_of_its_key():
-    first, again = SyntheticCaptions(10, "train", seed=3), SyntheticCaptions(10, "train", seed=3)
+    first, again = open_drawn(DrawnCaptions, 10, "train", seed=3), open_drawn(DrawnCaptions, 10, "train", seed=3)
     a, b = first.example(SampleKey(1, 4)), again.example(SampleKey(1, 4))
     assert (a.id, a.prompt, a.answer) == (b.id, b.prompt, b.answer)
     assert a.images[0].tobytes() == b.images[0].tobytes()
     assert a.images[0].size == (112, 112)
     other = first.example(SampleKey(2, 4))
     assert other.images[0].tobytes() != a.images[0].tobytes()
-    val = SyntheticCaptions(10, "val", seed=3)
+    val = open_drawn(DrawnCaptions, 10, "val", seed=3)
     assert val.example(SampleKey(0, 1)).images[0].tobytes() == val.example(SampleKey(5, 1)).images[0].tobytes()
 
 
@@ -76,10 +76,10 @@ def test_it_goes_through_a_processor_with_labels_on_the_answer():
     ("settings", "message"),
     [
         ({"kinds": ["smell"]}, "kinds must be some of"),
-        ({"image_size": 8}, "image_size at least 32"),
+        ({"image_size": 8}, "image_size must be at least 32"),
         ({"prompts": ["Look."]}, "where the question goes"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
-        SyntheticCaptions(4, "train", **settings)
+        open_drawn(DrawnCaptions, 4, "train", **settings)

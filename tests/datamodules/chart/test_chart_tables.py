@@ -13,13 +13,14 @@ from typing import Any
 import datasets
 import numpy as np
 import pytest
+from opening import open_drawn, open_file, open_hub
 from PIL import Image
 
 from datamodules.chart.data import CHART_KINDS, ChartTable, Series, sample_table
+from datamodules.chart.drawn import DrawnCharts
 from datamodules.chart.questions import QUESTION_KINDS, ask
-from datamodules.chart.tables import ChartColumns, FileCharts, HubCharts, SyntheticCharts, answer_text
-from datamodules.sources.images import BadSample
-from smmd_lightning.types import SampleKey
+from datamodules.chart.tables import ChartColumns, ChartFiles, ChartHub, label_text
+from smmd_lightning.types import BadSample, SampleKey
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "real" / "charts"
 
@@ -120,7 +121,7 @@ def test_equal_values_can_be_counted_and_unknown_kinds_are_refused() -> None:
 
 def test_a_drawn_chart_is_a_function_of_seed_epoch_and_index() -> None:
     def content(split: str, index: int, epoch: int, seed: int = 0) -> bytes:
-        example = SyntheticCharts(9, split, image_size=160, seed=seed).example(key(index, epoch))
+        example = open_drawn(DrawnCharts, 9, split, image_size=160, seed=seed).example(key(index, epoch))
         return example.images[0].tobytes() + (example.prompt + example.answer).encode()
 
     assert content("train", 4, 2) == content("train", 4, 2)
@@ -130,8 +131,9 @@ def test_a_drawn_chart_is_a_function_of_seed_epoch_and_index() -> None:
 
 
 def test_kinds_sizes_and_prompts_are_obeyed() -> None:
-    source = SyntheticCharts(
-        30, "train", image_size=(300, 200), charts=["pie", "line"], questions=["sum", "count"], printed_share=1.0,
+    source = open_drawn(
+        DrawnCharts, 30, "train", image_size=(300, 200), charts=["pie", "line"], questions=["sum", "count"],
+        printed_share=1.0,
         prompts=["Q: {question} A:"],
     )  # fmt: skip
     examples = [source.example(key(i, 1)) for i in range(30)]
@@ -141,31 +143,31 @@ def test_kinds_sizes_and_prompts_are_obeyed() -> None:
     assert all(example.images[0].size == (300, 200) for example in examples)
     assert all(re.fullmatch(r"Q: .*\? A:", example.prompt) for example in examples)
     assert examples[3].id == "train-1-3"
-    every = SyntheticCharts(200, "val", image_size=128)
+    every = open_drawn(DrawnCharts, 200, "val", image_size=128)
     assert {every.example(key(i)).meta["chart"] for i in range(80)} == set(CHART_KINDS)
 
 
 def test_a_wording_of_ones_own_stands_for_a_question_that_the_picture_settles() -> None:
     settings: dict[str, Any] = {"charts": ["pie"], "questions": ["maximum"], "image_size": 128}
-    own = SyntheticCharts(3, "val", **settings, prompts=["Largest slice?"])
-    asked = SyntheticCharts(3, "val", **settings)
+    own = open_drawn(DrawnCharts, 3, "val", **settings, prompts=["Largest slice?"])
+    asked = open_drawn(DrawnCharts, 3, "val", **settings)
     for index in range(3):
         assert own.example(key(index)).prompt == "Largest slice?"
         assert own.example(key(index)).answer == asked.example(key(index)).answer
     for change in ({"charts": ["pie", "line"]}, {"questions": ["lookup"]}, {"questions": ["maximum", "minimum"]}):
-        with pytest.raises(ValueError, match=r"needs '\{question\}'"):
-            SyntheticCharts(3, "val", **{**settings, **change}, prompts=["Largest slice?"])
+        with pytest.raises(ValueError, match=r"must hold \{question\}"):
+            open_drawn(DrawnCharts, 3, "val", **{**settings, **change}, prompts=["Largest slice?"])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [({"charts": ["radar"]}, "charts must be some of"), ({"questions": []}, "questions must be some of"),
-     ({"size": 0}, "size must be at least 1"), ({"printed_share": 2}, "printed_share from 0 to 1"),
-     ({"prompts": ["What?"]}, "needs '{question}'"), ({"split": "dev"}, "split must be one of")],
+     ({"size": -1}, "train_size must not be negative"), ({"printed_share": 2}, "printed_share must lie between"),
+     ({"prompts": ["What?"]}, "must hold {question}"), ({"split": "dev"}, "split must be one of")],
 )  # fmt: skip
 def test_nonsense_settings_say_what_to_change(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SyntheticCharts(**{"size": 5, "split": "train", **change})
+        open_drawn(DrawnCharts, **{"size": 5, "split": "train", **change})
 
 
 # Files
@@ -188,7 +190,7 @@ def chartqa(folder: Path) -> Path:
 
 
 def test_chartqa_folders_give_both_parts(tmp_path: Path) -> None:
-    source = FileCharts(chartqa(tmp_path / "val"), "val")
+    source = open_file(ChartFiles, chartqa(tmp_path / "val"), "val")
     examples = [source.example(key(i)) for i in range(len(source))]
     assert [example.answer for example in examples] == ["12", "Yes", "[2010, 2014]"]
     assert [example.meta["kind"] for example in examples] == ["human", "human", "augmented"]
@@ -196,12 +198,12 @@ def test_chartqa_folders_give_both_parts(tmp_path: Path) -> None:
     assert examples[0].prompt == "How many?\nAnswer with a single word or number."
     assert examples[0].images[0].getpixel((0, 0)) == (255, 0, 0)
     assert examples[1].images[0].getpixel((0, 0)) == (255, 255, 255), "transparent paper is white"
-    assert len(FileCharts(tmp_path / "val", "val", parts=["augmented"])) == 1
-    assert len(FileCharts([tmp_path / "val" / "val_human.json"], "val")) == 2
+    assert len(open_file(ChartFiles, tmp_path / "val", "val", parts=["augmented"])) == 1
+    assert len(open_file(ChartFiles, tmp_path / "val" / "val_human.json", "val")) == 2
     with pytest.raises(ValueError, match=r"no file named \*_human\.json"):
-        FileCharts(tmp_path, "val")
+        open_file(ChartFiles, tmp_path, "val")
     with pytest.raises(ValueError, match=r"none\.json: no such file"):
-        FileCharts(tmp_path / "none.json", "val")
+        open_file(ChartFiles, tmp_path / "none.json", "val")
 
 
 def test_plotqa_rows_through_names_of_columns(tmp_path: Path) -> None:
@@ -215,14 +217,14 @@ def test_plotqa_rows_through_names_of_columns(tmp_path: Path) -> None:
     columns = ChartColumns(
         image="image_index", question="question_string", answer="answer", kind="template", suffix=".png"
     )
-    source = FileCharts(tmp_path / "qa.json", "train", field="qa_pairs", columns=columns)
+    source = open_file(ChartFiles, tmp_path / "qa.json", "train", field="qa_pairs", columns=columns)
     examples = [source.example(key(i)) for i in range(2)]
     assert [example.answer for example in examples] == ["3.5", "Sales"]
     assert [example.meta["kind"] for example in examples] == ["data", "structural"]
     assert examples[0].prompt.startswith("What is the {sum}?\n")
     assert examples[0].images[0].getpixel((0, 0)) == (0, 0, 255)
     with pytest.raises(ValueError, match=r"qa\.json.*no list under the key 'rows'"):
-        FileCharts(tmp_path / "qa.json", "train", field="rows", columns=columns)
+        open_file(ChartFiles, tmp_path / "qa.json", "train", field="rows", columns=columns)
 
 
 def test_questions_about_one_chart_stay_together(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_questions_about_one_chart_stay_together(tmp_path: Path) -> None:
     charts: dict[str, set[str]] = {}
     total = 0
     for split in ("train", "val", "test"):
-        source = FileCharts(tmp_path / "all.json", split, fractions=(0.6, 0.2, 0.2))
+        source = open_file(ChartFiles, tmp_path / "all.json", split, fractions=(0.6, 0.2, 0.2))
         charts[split] = {source.tables[n][0].row(i)["imgname"] for n, i in source.places}
         total += len(source)
     assert total == 150
@@ -253,7 +255,7 @@ def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path: Path) -> None:
         {"imgname": "../top.png", "query": "Q?", "label": "1"},
     ]
     (folder / "bad.json").write_text(json.dumps(rows))
-    source = FileCharts(folder / "bad.json", "val")
+    source = open_file(ChartFiles, folder / "bad.json", "val")
     for index, name, reason in ((0, "imgname", "no such file"), (1, "query", "no question"), (2, "label", "no answer")):
         with pytest.raises(BadSample, match=rf"bad\.json: row {index + 1}, column '{name}'.*{reason}"):
             source.example(key(index))
@@ -263,9 +265,9 @@ def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path: Path) -> None:
         assert not isinstance(info.value, BadSample)
     (folder / "other.json").write_text(json.dumps([{"picture": "a.png"}]))
     with pytest.raises(ValueError, match=r"other\.json: no column 'imgname', 'query', 'label'"):
-        FileCharts(folder / "other.json", "val")
+        open_file(ChartFiles, folder / "other.json", "val")
     with pytest.raises(ValueError, match="image_folder 'pictures'"):
-        FileCharts(folder / "bad.json", "val", image_folder="pictures")
+        open_file(ChartFiles, folder / "bad.json", "val", image_folder="pictures")
 
 
 @pytest.mark.parametrize(
@@ -274,13 +276,13 @@ def test_what_is_wrong_is_said_with_file_row_and_column(tmp_path: Path) -> None:
      (3.0, "3"), (12, "12"), (-0.5, "-0.5")],
 )  # fmt: skip
 def test_labels_become_text(label: object, text: str) -> None:
-    assert answer_text(label, "here") == text
+    assert label_text(label, "here") == text
 
 
 @pytest.mark.parametrize("label", [None, "", "  ", [], float("nan"), {}, [None]])
 def test_no_label_is_a_bad_sample(label: object) -> None:
     with pytest.raises(BadSample, match=r"here: .* is no answer"):
-        answer_text(label, "here")
+        label_text(label, "here")
 
 
 # The hub's two layouts
@@ -300,7 +302,7 @@ def test_both_layouts_of_chartqa_on_the_hub(monkeypatch: pytest.MonkeyPatch) -> 
     plain = m4.cast_column("human_or_machine", datasets.Value("int64"))
     for rows in (m4, masry, plain):
         monkeypatch.setattr(datasets, "load_dataset", lambda *_, rows=rows, **__: rows)
-        source = HubCharts("someone/ChartQA", "val")
+        source = open_hub(ChartHub, "someone/ChartQA", "val")
         examples = [source.example(key(i)) for i in range(2)]
         assert [example.answer for example in examples] == ["12", "[a, b]"]
         assert [example.meta["kind"] for example in examples] == ["human", "augmented"]
@@ -313,7 +315,7 @@ def test_both_layouts_of_chartqa_on_the_hub(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no real charts in ../shared/real beside the checkout")
 def test_the_real_charts_read_as_they_are() -> None:
     for split, count in (("train", 200), ("val", 60)):
-        source = FileCharts(REAL / split, split)
+        source = open_file(ChartFiles, REAL / split, split)
         assert len(source) == count
         labels = json.loads((REAL / split / f"{split}_augmented.json").read_text())
         for index in range(0, count, 20):

@@ -16,7 +16,7 @@ from datamodules.chart import canvas as chart_canvas
 from datamodules.chart.canvas import Canvas, word, wrapped
 from datamodules.chart.data import CHART_KINDS, ChartTable, Series, sample_table
 from datamodules.chart.drawing import draw_chart
-from datamodules.chart.page import nice_ticks, number_text
+from datamodules.chart.page import axis_ticks, number_text
 from datamodules.chart.style import PALETTES, ChartStyle, sample_style
 
 RED, GREEN, BLUE = (220, 30, 30), (30, 160, 30), (30, 30, 220)
@@ -181,7 +181,7 @@ def test_tables_are_readable_from_the_axis(kind: str) -> None:
             assert sum(values) == 100
             assert all(value % 5 == 0 for value in values)
             continue
-        high = max(nice_ticks(Decimal(0), max(values), 5)) if kind != "stacked_bar" else max(values)
+        high = max(axis_ticks(Decimal(0), max(values), 5)) if kind != "stacked_bar" else max(values)
         lead = max(values).scaleb(-max(values).adjusted())
         grain = {1: "0.02", 2: "0.05", 5: "0.1"}
         possible = [Decimal(g).scaleb(max(values).adjusted() + shift) for g in grain.values() for shift in (-1, 0)]
@@ -204,7 +204,7 @@ def test_colours_of_a_chart_are_told_apart() -> None:
     st.integers(1, 12),
 )
 def test_ticks_span_the_range_in_equal_round_steps(low: Decimal, span: Decimal, count: int) -> None:
-    ticks = nice_ticks(low, low + span, count)
+    ticks = axis_ticks(low, low + span, count)
     steps = {after - before for before, after in itertools.pairwise(ticks)}
     assert ticks[0] <= low
     assert ticks[-1] >= low + span
@@ -237,4 +237,4 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(ValueError, match="series 's0' has 2 values for 3 categories"):
         table([1, 2], categories=("a", "b", "c"))
     with pytest.raises(ValueError, match="low < high"):
-        nice_ticks(Decimal(1), Decimal(1), 4)
+        axis_ticks(Decimal(1), Decimal(1), 4)

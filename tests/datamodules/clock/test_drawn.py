@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from opening import open_drawn
 
-from datamodules.clock.drawn import SyntheticClocks
+from datamodules.clock import DrawnClocks
 from datamodules.clock.face_spec import FaceRanges
 from datamodules.clock.times import split_times
 from smmd_lightning.types import SampleKey
@@ -26,7 +27,7 @@ def test_splits_have_disjoint_times_that_cover_the_dial() -> None:
 
 def test_test_times_are_never_trained_unless_asked_for() -> None:
     def asked(split: str, **settings: Any) -> set[str]:
-        source = SyntheticClocks(150, split, style="plain", image_size=16, minute_step=15, **settings)
+        source = open_drawn(DrawnClocks, 150, split, style="plain", image_size=16, minute_step=15, **settings)
         return {source.example(key(i)).answer for i in range(len(source))}
 
     shares = (0.5, 0.25, 0.25)
@@ -40,7 +41,7 @@ def test_test_times_are_never_trained_unless_asked_for() -> None:
 
 def test_a_drawing_is_a_function_of_seed_epoch_and_index() -> None:
     def pixels(split: str, index: int, epoch: int, seed: int = 0) -> bytes:
-        example = SyntheticClocks(9, split, image_size=32, seed=seed).example(key(index, epoch))
+        example = open_drawn(DrawnClocks, 9, split, image_size=32, seed=seed).example(key(index, epoch))
         return example.images[0].tobytes() + example.answer.encode()
 
     assert pixels("train", 4, 2) == pixels("train", 4, 2)
@@ -53,14 +54,15 @@ def test_a_drawing_is_a_function_of_seed_epoch_and_index() -> None:
     assert len({pixels("train", 4, 2), *others}) == 5
     assert pixels("test", 4, 0) == pixels("test", 4, 7), "outside training nothing changes between epochs"
     val, test = (
-        SyntheticClocks(9, split, image_size=32, unseen_times=False).example(key(4)) for split in ("val", "test")
+        open_drawn(DrawnClocks, 9, split, image_size=32, unseen_times=False).example(key(4))
+        for split in ("val", "test")
     )
     assert val.answer == test.answer
     assert val.images[0].tobytes() != test.images[0].tobytes(), "one time of day, two drawings"
 
 
 def test_ids_answers_and_facts_agree() -> None:
-    source = SyntheticClocks(40, "train", image_size=24, answer_format="HH:MM:SS")
+    source = open_drawn(DrawnClocks, 40, "train", image_size=24, answer_format="HH:MM:SS")
     for index in range(40):
         example = source.example(key(index, 3))
         meta = example.meta
@@ -70,18 +72,18 @@ def test_ids_answers_and_facts_agree() -> None:
         assert (meta["task"], meta["style"]) == ("clock", "varied")
         assert example.prompt == "What time does this clock show? Answer as HH:MM:SS."
         assert example.images[0].size == (24, 24)
-    assert SyntheticClocks(40, "val", image_size=24).example(key(7)).id == "val-7"
+    assert open_drawn(DrawnClocks, 40, "val", image_size=24).example(key(7)).id == "val-7"
 
 
 def test_without_a_second_hand_the_minute_hand_stands_on_a_minute() -> None:
-    source = SyntheticClocks(30, "train", image_size=16, ranges=FaceRanges(second_hand=0.0))
+    source = open_drawn(DrawnClocks, 30, "train", image_size=16, ranges=FaceRanges(second_hand=0.0))
     assert {source.example(key(i)).meta["second"] for i in range(30)} == {0}
-    source = SyntheticClocks(30, "train", image_size=16, ranges=FaceRanges(second_hand=1.0))
+    source = open_drawn(DrawnClocks, 30, "train", image_size=16, ranges=FaceRanges(second_hand=1.0))
     assert len({source.example(key(i)).meta["second"] for i in range(30)}) > 10
 
 
 def test_wordings_vary_by_sample_and_repeat() -> None:
-    source = SyntheticClocks(30, "train", image_size=16, prompts=["Time?", "What is the time?"])
+    source = open_drawn(DrawnClocks, 30, "train", image_size=16, prompts=["Time?", "What is the time?"])
     asked = [source.example(key(i)).prompt for i in range(30)]
     assert set(asked) == {"Time?", "What is the time?"}
     assert asked == [source.example(key(i)).prompt for i in range(30)]
@@ -90,7 +92,7 @@ def test_wordings_vary_by_sample_and_repeat() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"split": "dev"}, "split must be one of"), ({"style": "fancy"}, "style must be one of"),
-     ({"size": 0}, "size must be at least 1"), ({"seed": -1}, "seed not negative"),
+     ({"size": -1}, "train_size must not be negative"), ({"seed": -1}, "seed must not be negative"),
      ({"minute_step": 7}, "minute_step must divide 60, got 7"),
      ({"fractions": (0.9, 0.9, 0.1)}, "add up to 1"),
      ({"fractions": (0.9, 0.1, 0.0), "split": "test"}, "no times of day for 'test'"),
@@ -98,4 +100,4 @@ def test_wordings_vary_by_sample_and_repeat() -> None:
 )  # fmt: skip
 def test_nonsense_settings_say_what_to_change(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SyntheticClocks(**{"size": 5, "split": "train", "image_size": 16, **settings})
+        open_drawn(DrawnClocks, **{"size": 5, "split": "train", "image_size": 16, **settings})

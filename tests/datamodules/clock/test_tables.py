@@ -11,18 +11,19 @@ from typing import Any
 import datasets
 import numpy as np
 import pytest
+from opening import open_drawn, open_file, open_hub
 from PIL import Image
 
+from datamodules.clock import DrawnClocks
 from datamodules.clock.tables import (
     ClockColumns,
-    FileClocks,
-    HubClocks,
-    SyntheticClocks,
+    ClockFiles,
+    ClockHub,
 )
 from datamodules.sources import reading
-from datamodules.sources.images import BadSample, ImageLimits
+from datamodules.sources.images import ImageLimits
 from datamodules.sources.splits import split_of
-from smmd_lightning.types import SampleKey
+from smmd_lightning.types import BadSample, SampleKey
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "real" / "clocks"
 
@@ -62,14 +63,14 @@ ROWS = [
 
 
 def test_rows_become_samples_and_invalid_ones_are_left_out(tmp_path: Path) -> None:
-    source = FileClocks(write_rows(tmp_path, ROWS), "test")
+    source = open_file(ClockFiles, write_rows(tmp_path, ROWS), "test")
     assert (len(source), source.invalid) == (3, 1)
     examples = [source.example(key(i)) for i in range(3)]
     assert [example.answer for example in examples] == ["03:05", "12:59", "07:30"]
     assert [example.id for example in examples] == ["labels-1", "labels-2", "labels-4"]
     assert examples[0].meta == {"task": "clock", "hour": 3, "minute": 5, "second": 9}
     assert examples[0].images[0].size == (32, 32)
-    source = FileClocks(tmp_path / "labels.jsonl", "test", answer_format="HH:MM:SS")
+    source = open_file(ClockFiles, tmp_path / "labels.jsonl", "test", answer_format="HH:MM:SS")
     assert source.example(key(0)).answer == "03:05:09"
 
 
@@ -95,7 +96,7 @@ def test_every_kind_of_file_with_other_column_names(tmp_path: Path, kind: str) -
         text = json.dumps(records) if kind == "json" else "\r\n".join(map(json.dumps, records))
         path.write_bytes(b"\xef\xbb\xbf" + text.encode())
     columns = ClockColumns(image="file", hour="h", minute="m", valid="ok", extra=("note",))
-    source = FileClocks(path, "train", columns=columns)
+    source = open_file(ClockFiles, path, "train", columns=columns)
     examples = [source.example(key(i)) for i in range(len(source))]
     assert [(e.answer, e.meta["note"]) for e in examples] == [("03:07", "007"), ("04:08", "NA")]
 
@@ -107,7 +108,7 @@ def test_every_kind_of_file_with_other_column_names(tmp_path: Path, kind: str) -
 )  # fmt: skip
 def test_an_impossible_value_names_file_row_column_and_value(tmp_path: Path, cell: str, value: object) -> None:
     good = {"image": "a.png", "hour": 3, "minute": 5, "second": 1}
-    source = FileClocks(write_rows(tmp_path, [good, {**good, cell: value}]), "train")
+    source = open_file(ClockFiles, write_rows(tmp_path, [good, {**good, cell: value}]), "train")
     assert source.example(key(0)).answer == "03:05"
     with pytest.raises(BadSample, match=rf"labels\.jsonl: row 2, column '{cell}': .* is not a whole number") as info:
         source.example(key(1))
@@ -119,16 +120,20 @@ def test_numbers_as_text_and_whole_floats_are_read(tmp_path: Path) -> None:
         {"image": "a.png", "hour": "3", "minute": "05"},
         {"image": "a.png", "hour": "4.0", "minute": " 6 "},
     ]
-    source = FileClocks(write_rows(tmp_path, rows), "train")
+    source = open_file(ClockFiles, write_rows(tmp_path, rows), "train")
     assert [source.example(key(i)).answer for i in range(2)] == ["03:05", "04:06"]
-    floats = FileClocks(write_rows(tmp_path, [{"image": "a.png", "hour": 3.0, "minute": 5}], "f.jsonl"), "train")
+    floats = open_file(
+        ClockFiles, write_rows(tmp_path, [{"image": "a.png", "hour": 3.0, "minute": 5}], "f.jsonl"), "train"
+    )
     assert floats.example(key(0)).answer == "03:05"
 
 
 def test_one_column_may_hold_the_whole_time(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png())
     (tmp_path / "t.csv").write_text("image,time\na.png,15:05:30\na.png,3:05\na.png,noonish\n")
-    source = FileClocks(tmp_path / "t.csv", "train", columns=ClockColumns(time="time"), answer_format="HH:MM:SS")
+    source = open_file(
+        ClockFiles, tmp_path / "t.csv", "train", columns=ClockColumns(time="time"), answer_format="HH:MM:SS"
+    )
     assert source.example(key(0)).answer == "03:05:30"
     with pytest.raises(BadSample, match="row 2, column 'time': no seconds"):
         source.example(key(1))
@@ -137,7 +142,10 @@ def test_one_column_may_hold_the_whole_time(tmp_path: Path) -> None:
 
 
 def test_sources_travel_to_worker_processes(tmp_path: Path) -> None:
-    for source in (SyntheticClocks(5, "train", image_size=16), FileClocks(write_rows(tmp_path, ROWS), "train")):
+    for source in (
+        open_drawn(DrawnClocks, 5, "train", image_size=16),
+        open_file(ClockFiles, write_rows(tmp_path, ROWS), "train"),
+    ):
         copy = pickle.loads(pickle.dumps(source))
         assert copy.example(key(1)).answer == source.example(key(1)).answer
         assert copy.example(key(1)).images[0].tobytes() == source.example(key(1)).images[0].tobytes()
@@ -149,12 +157,12 @@ def test_a_missing_second_matters_only_where_it_is_asked_for(tmp_path: Path) -> 
         {"image": "a.png", "hour": 3, "minute": 5},
     ]
     path = write_rows(tmp_path, rows)
-    assert FileClocks(path, "train").example(key(1)).answer == "03:05"
+    assert open_file(ClockFiles, path, "train").example(key(1)).answer == "03:05"
     with pytest.raises(BadSample, match="row 2, column 'second': no seconds"):
-        FileClocks(path, "train", answer_format="HH:MM:SS").example(key(1))
+        open_file(ClockFiles, path, "train", answer_format="HH:MM:SS").example(key(1))
     without = write_rows(tmp_path, [{"image": "a.png", "hour": 3, "minute": 5}], "without.jsonl")
     with pytest.raises(ValueError, match=r"without\.jsonl: no column 'second'; the columns are 'image', 'hour'"):
-        FileClocks(without, "train", answer_format="HH:MM:SS")
+        open_file(ClockFiles, without, "train", answer_format="HH:MM:SS")
 
 
 @pytest.mark.parametrize(
@@ -170,18 +178,18 @@ def test_a_missing_second_matters_only_where_it_is_asked_for(tmp_path: Path) -> 
 def test_broken_files_say_what_is_wrong(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        FileClocks(tmp_path / name, "train")
+        open_file(ClockFiles, tmp_path / name, "train")
     with pytest.raises(ValueError, match=r"none\.jsonl: no such file"):
-        FileClocks(tmp_path / "none.jsonl", "train")
+        open_file(ClockFiles, tmp_path / "none.jsonl", "train")
 
 
 def test_duplicate_ids_name_both_rows(tmp_path: Path) -> None:
     rows = [{"image": "a.png", "hour": 1, "minute": 2, "key": name} for name in ("x", "y", "x")]
     path = write_rows(tmp_path, rows)
     with pytest.raises(ValueError, match="row 3, column 'key': 'x' is already in row 1"):
-        FileClocks(path, "train", columns=ClockColumns(id="key"))
+        open_file(ClockFiles, path, "train", columns=ClockColumns(id="key"))
     path = write_rows(tmp_path, rows[:2], "unique.jsonl")
-    assert FileClocks(path, "train", columns=ClockColumns(id="key")).example(key(1)).id == "y"
+    assert open_file(ClockFiles, path, "train", columns=ClockColumns(id="key")).example(key(1)).id == "y"
 
 
 def test_bad_pictures_are_bad_samples_and_escapes_stop(tmp_path: Path) -> None:
@@ -192,7 +200,7 @@ def test_bad_pictures_are_bad_samples_and_escapes_stop(tmp_path: Path) -> None:
     names = ["gone.png", "broken.png", None, "../secret.png", str(tmp_path / "secret.png")]
     path = folder / "labels.jsonl"
     path.write_text("".join(json.dumps({"image": name, "hour": 1, "minute": 2}) + "\n" for name in names))
-    source = FileClocks(path, "train")
+    source = open_file(ClockFiles, path, "train")
     for index, message in enumerate(["gone.png.*no such file", "broken.png.*not an image", "no image"]):
         with pytest.raises(BadSample, match=rf"row {index + 1}, column 'image'.*{message}"):
             source.example(key(index))
@@ -201,7 +209,9 @@ def test_bad_pictures_are_bad_samples_and_escapes_stop(tmp_path: Path) -> None:
             source.example(key(index))
         assert not isinstance(info.value, BadSample)
     with pytest.raises(BadSample, match="min_side"):
-        FileClocks(write_rows(folder, ROWS, "ok.jsonl"), "val", limits=ImageLimits(min_side=64)).example(key(0))
+        open_file(ClockFiles, write_rows(folder, ROWS, "ok.jsonl"), "val", limits=ImageLimits(min_side=64)).example(
+            key(0)
+        )
 
 
 def test_one_file_is_dealt_out_by_picture_whatever_the_order(tmp_path: Path) -> None:
@@ -209,7 +219,7 @@ def test_one_file_is_dealt_out_by_picture_whatever_the_order(tmp_path: Path) -> 
     shares = (0.5, 0.25, 0.25)
 
     def pictures(path: Path, split: str) -> list[str]:
-        source = FileClocks(path, split, fractions=shares)
+        source = open_file(ClockFiles, path, split, fractions=shares)
         return sorted(source.table.row(i)["image"] for i in source.indices)
 
     path, turned = write_rows(tmp_path, rows), write_rows(tmp_path, rows[::-1], "turned.jsonl")
@@ -230,7 +240,7 @@ def test_a_local_image_folder_reads_like_a_hub_data_set(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "one.png").write_bytes(png(colour))
         (folder / "metadata.jsonl").write_text(json.dumps({"file_name": "one.png", "hour": 4, "minute": 44}) + "\n")
-    source = HubClocks(str(tmp_path / "set"), "test")
+    source = open_hub(ClockHub, str(tmp_path / "set"), "test")
     example = source.example(key(0))
     assert (len(source), example.answer) == (1, "04:44")
     assert example.images[0].getpixel((0, 0)) == (0, 0, 255)
@@ -248,8 +258,7 @@ def test_hub_rows_with_embedded_pictures(tmp_path: Path, monkeypatch: pytest.Mon
         return rows
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    source = HubClocks(
-        "someone/clocks", "val", hub_split="validation[:2]", config="small", revision="v1",
+    source = open_hub(ClockHub, "someone/clocks", "val", hub_split="validation[:2]", config="small", revision="v1",
         columns=ClockColumns(image="picture"),
     )  # fmt: skip
     assert asked[0][0] == ("someone/clocks", "small")
@@ -261,7 +270,7 @@ def test_hub_rows_with_embedded_pictures(tmp_path: Path, monkeypatch: pytest.Mon
     paths = datasets.Dataset.from_dict({"image": ["/etc/passwd"], "hour": [1], "minute": [2]})
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: paths)
     with pytest.raises(ValueError, match="has no folder of its own"):
-        HubClocks("someone/clocks", "val").example(key(0))
+        open_hub(ClockHub, "someone/clocks", "val").example(key(0))
 
 
 def test_an_unknown_hub_name_says_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,7 +289,7 @@ needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no real clocks in ../
 
 @needs_real
 def test_the_real_benchmark_reads_as_it_is() -> None:
-    source = FileClocks(REAL / "clockbench10" / "labels.jsonl", "test", answer_format="HH:MM:SS")
+    source = open_file(ClockFiles, REAL / "clockbench10" / "labels.jsonl", "test", answer_format="HH:MM:SS")
     assert (len(source), source.invalid) == (8, 2)
     assert [source.example(key(i)).answer for i in range(8)] == [
         "12:25:15", "04:06:05", "08:10:15", "06:02:30", "01:04:45", "05:21:00", "07:31:05", "08:45:11",
@@ -291,7 +300,7 @@ def test_the_real_benchmark_reads_as_it_is() -> None:
 @needs_real
 def test_the_real_rendered_faces_read_as_they_are() -> None:
     columns = ClockColumns(extra=("rotation", "face"))
-    source = FileClocks(REAL / "rendered_5min" / "labels.jsonl", "test", columns=columns)
+    source = open_file(ClockFiles, REAL / "rendered_5min" / "labels.jsonl", "test", columns=columns)
     assert len(source) == 72
     example = source.example(key(0))
     assert (example.answer, example.meta["rotation"], example.images[0].size) == ("01:00", 90, (224, 224))

@@ -181,8 +181,8 @@ def test_ticks_of_a_scale_stand_at_multiples():
         ({"families": ["sundial"]}, "families must be some of pressure_gauge"),
         ({"families": []}, "got none"),
         ({"style": "fancy"}, "style must be one of"),
-        ({"image_size": 8}, "image_size at least 32"),
-        ({"test_size": 0}, "test_size must be at least 1"),
+        ({"image_size": 8}, "image_size must be at least 32"),
+        ({"test_size": -1}, "test_size must not be negative"),
     ],
 )
 def test_settings_out_of_range_are_named(settings, message):

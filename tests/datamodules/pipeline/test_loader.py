@@ -9,8 +9,7 @@ from datamodules.pipeline import loader as loading
 from datamodules.pipeline.collate import TooLong
 from datamodules.pipeline.loader import BatchBuilder, NumericLoader
 from datamodules.pipeline.sampler import MicroBatchSampler
-from datamodules.sources.images import BadSample
-from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample
+from smmd_lightning.types import IGNORE_INDEX, BadSample, Batch, NumericExample
 
 
 class Numbers:

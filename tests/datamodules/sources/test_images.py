@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from datamodules.sources.images import BadSample, ImageLimits, inside, load_image
+from datamodules.sources.images import ImageLimits, inside, load_image
+from smmd_lightning.types import BadSample
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options: object) -> bytes:

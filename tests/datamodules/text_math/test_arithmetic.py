@@ -7,8 +7,9 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
+from opening import open_drawn
 
-from datamodules.text_math.arithmetic import SyntheticArithmetic
+from datamodules.text_math import DrawnArithmetic
 from smmd_lightning.types import SampleKey
 
 OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
@@ -28,7 +29,7 @@ def evaluated(text: str) -> Fraction:
 
 
 def draw(number=200, split="train", epoch=0, **settings):
-    source = SyntheticArithmetic(number, split, **settings)
+    source = open_drawn(DrawnArithmetic, number, split, **settings)
     return [source.example(SampleKey(epoch, index)) for index in range(number)]
 
 
@@ -70,7 +71,7 @@ def test_a_sample_is_a_function_of_seed_split_epoch_and_index():
     assert draw(20, seed=3) != draw(20, seed=4)
     assert draw(20, seed=3) != draw(20, seed=3, epoch=1)
     assert draw(20, "test", seed=3) == draw(20, "test", seed=3, epoch=1)
-    source = SyntheticArithmetic(20, "train")
+    source = open_drawn(DrawnArithmetic, 20, "train")
     assert source.example(SampleKey(0, 7)) == [source.example(SampleKey(0, i)) for i in range(20)][7]
 
 
@@ -154,10 +155,10 @@ def test_words_and_own_prompts():
 )
 def test_wrong_settings_are_named(settings, complaint):
     with pytest.raises(ValueError, match=complaint):
-        SyntheticArithmetic(10, "train", **settings)
+        open_drawn(DrawnArithmetic, 10, "train", **settings)
 
 
 def test_a_split_that_gets_nothing_is_an_error_and_not_an_endless_search():
-    source = SyntheticArithmetic(10, "val", fractions=(1, 0, 0))
+    source = open_drawn(DrawnArithmetic, 10, "val", fractions=(1, 0, 0))
     with pytest.raises(ValueError, match=r"no problem of 2 to 2 terms with 1 to 2 digits .* for the val split"):
         source.example(SampleKey(0, 0))

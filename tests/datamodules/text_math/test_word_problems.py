@@ -3,14 +3,15 @@
 import re
 
 import pytest
+from opening import open_drawn
 
-from datamodules.text_math.word_problems import TEMPLATES, SyntheticWordProblems
+from datamodules.text_math.word_problems import TEMPLATES, DrawnWordProblems
 from smmd_lightning.answers import parse_number
 from smmd_lightning.types import SampleKey
 
 
 def draw(number=60, split="train", epoch=0, **settings):
-    source = SyntheticWordProblems(number, split, **settings)
+    source = open_drawn(DrawnWordProblems, number, split, **settings)
     return [source.example(SampleKey(epoch, index)) for index in range(number)]
 
 
@@ -100,7 +101,7 @@ def test_the_test_split_can_go_beyond_training():
 )
 def test_wrong_settings_are_named(settings, complaint):
     with pytest.raises(ValueError, match=complaint):
-        SyntheticWordProblems(10, "train", **settings)
+        open_drawn(DrawnWordProblems, 10, "train", **settings)
 
 
 def test_a_split_that_gets_nothing_is_an_error_and_not_an_endless_search():
