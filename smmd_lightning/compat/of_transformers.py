@@ -20,6 +20,11 @@ def can_build(auto_class: Any, config: PretrainedConfig) -> bool:
     return type(config) in auto_class._model_mapping
 
 
+def config_classes(auto_class: Any) -> list[Any]:
+    """Returns the configuration classes of all models that an Auto class can build, in order of their names."""
+    return sorted(auto_class._model_mapping.keys(), key=lambda config_class: str(config_class.model_type))
+
+
 def attention_of(config: PretrainedConfig) -> str | None:
     """Returns the attention implementation a model runs with; it can be set publicly, but not read."""
     return config._attn_implementation
