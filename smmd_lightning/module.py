@@ -16,10 +16,12 @@ import torch
 from lightning.pytorch import LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.trainer.states import TrainerFn
+from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.base import Backbone
+from smmd_lightning.backbones.generation import cut_off
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.trained_types import keep_in_float32, refuse_half_precision
 from smmd_lightning.checkpoints.names import compare_names, compare_shapes, trained_names
@@ -41,6 +43,9 @@ from smmd_lightning.schedules import WarmUpAndDecay, planned_steps, plateau_moni
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, VocabularyOptions
 from smmd_lightning.vocabulary import NumericVocabulary
+
+MANY_CUT_OFF = 0.5
+"""Share of answers cut off by the limit of tokens above which it is said."""
 
 WEIGHTS = {"state_dict", "current_model_state"}
 """Parts of a checkpoint that hold weights by name; the second beside averaged ones (Lightning's WeightAveraging)."""
@@ -104,6 +109,7 @@ class SMMDModule(LightningModule):
         self._window = Window()
         self._eval_sums = LossSums()
         self._without_numbers = 0
+        self._told_of_cuts = False
         self._optimizer_before: Any = None
         self.asking: dict[str, Any] | None = None  # how training put its questions, for exported folders
         keep_settings(self, numeric_loss)
@@ -256,21 +262,32 @@ class SMMDModule(LightningModule):
             options["logits_processor"] = [recorder]
         ids = self.backbone.generate(batch.inputs, max_new_tokens=self.max_new_tokens, **options)
         texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
-        pairs = [
-            (text.strip(), example)
-            for text, example, counted in zip(texts, batch.examples, batch.counted, strict=True)
+        ends = batch.stop_ids or self.backbone.causal.generation_config.eos_token_id or []
+        cuts = cut_off(ids, self.max_new_tokens, [ends] if isinstance(ends, int) else ends)
+        answers = [
+            (text.strip(), example, cut)
+            for text, example, cut, counted in zip(texts, batch.examples, cuts, batch.counted, strict=True)
             if counted
         ]
-        self.metrics.update([text for text, _ in pairs], [example for _, example in pairs])
-        rows = [self.metrics.row(text, example) for text, example in pairs]
+        self.metrics.update(
+            [text for text, _, _ in answers], [example for _, example, _ in answers], [cut for _, _, cut in answers]
+        )
+        rows = [self.metrics.row(*answer) for answer in answers]
         if recorder is not None:
             believed = [found for found, counted in zip(recorder.describe(ids), batch.counted, strict=True) if counted]
             rows = [{**row, "distributions": found} for row, found in zip(rows, believed, strict=True)]
         return rows
 
     def _log_metrics(self, stage: str) -> None:
-        for name, value in self.metrics.compute().items():
+        values = self.metrics.compute()
+        for name, value in values.items():
             self.log(f"{stage}/{name}", value, prog_bar=name == self.watch, rank_zero_only=False)
+        if float(values.get("cut_off", 0)) > MANY_CUT_OFF and not self._told_of_cuts:
+            self._told_of_cuts = True
+            rank_zero_warn(
+                f"{float(values['cut_off']):.0%} of the answers were cut off by model.max_new_tokens="
+                f"{self.max_new_tokens} before they ended, and may count as wrong for that alone. Raise it."
+            )
 
     # -- checkpoints ----------------------------------------------------------------------------------------------
 

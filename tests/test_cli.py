@@ -206,7 +206,7 @@ def test_validate_and_predict_answer_with_a_checkpoint(tmp_path):
     for name in ("val/loss", "val/ce", "val/numeric", "val/exact_match"):
         assert validated.trainer.callback_metrics[name] == fitted.trainer.callback_metrics[name]
     run_small(tmp_path / "other", "--ckpt_path", path, "--trainer.limit_predict_batches=1", command="predict")
-    rows = [json.loads(line) for line in (tmp_path / "other" / "predictions.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (tmp_path / "other" / "answers.jsonl").read_text().splitlines()]
     assert len(rows) == len({row["id"] for row in rows}) > 0
     assert {"id", "prompt", "truth", "raw", "parsed", "error"} <= set(rows[0])
 

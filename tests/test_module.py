@@ -187,3 +187,21 @@ def test_nothing_to_train_and_impossible_settings_are_errors(tmp_path):
         fit(tmp_path, module(backbone=frozen))
     with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
         module(max_new_tokens=0)
+
+
+def test_answers_that_the_limit_cuts_off_are_counted_and_said(tmp_path):
+    made = module(max_new_tokens=1)
+    trainer = Trainer(**QUIET, default_root_dir=tmp_path)
+    with pytest.warns(UserWarning, match=r"100% of the answers were cut off by model.max_new_tokens=1 .* Raise it"):
+        trainer.test(made, clocks(), verbose=False)
+    assert trainer.callback_metrics["test/cut_off"] == 1
+
+
+def test_answers_that_the_model_ends_are_not_cut_off(tmp_path):
+    made = module(max_new_tokens=3)
+    made.backbone.load()
+    end = clocks().collator.stop_ids[0]
+    made.backbone.generate = lambda inputs, **_: torch.full((len(inputs["input_ids"]), 3), end)
+    trainer = Trainer(**QUIET, default_root_dir=tmp_path)
+    trainer.test(made, clocks(), verbose=False)
+    assert trainer.callback_metrics["test/cut_off"] == 0

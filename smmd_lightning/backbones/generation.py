@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -61,6 +62,23 @@ def greedy_config(own: GenerationConfig, max_new_tokens: int) -> GenerationConfi
         eos_token_id=end,
         pad_token_id=first_end if own.pad_token_id is None else own.pad_token_id,
     )
+
+
+def cut_off(ids_BT: Tensor, most: int, end_ids: Sequence[int]) -> list[bool]:
+    """Returns for each continuation whether the limit of tokens ended it, and not the model.
+
+    Args:
+        ids_BT: Continuations as `continue_prompts` gives them.
+        most: The limit.
+        end_ids: Tokens that end an answer.
+
+    >>> cut_off(torch.tensor([[5, 2, 0], [5, 6, 7]]), 3, [2]), cut_off(torch.tensor([[5, 6]]), 3, [])
+    ([False, True], [False])
+    """
+    if ids_BT.shape[1] < most:
+        return [False] * len(ids_BT)
+    ended_B = torch.isin(ids_BT, torch.tensor(list(end_ids), dtype=ids_BT.dtype, device=ids_BT.device)).any(1)
+    return [not ended for ended in ended_B.tolist()]
 
 
 def is_sharded(module: nn.Module) -> bool:
