@@ -18,6 +18,7 @@ from difflib import get_close_matches
 from typing import Any
 
 import torch
+from lightning.pytorch.callbacks import StochasticWeightAveraging
 from lightning.pytorch.utilities.rank_zero import rank_zero_debug, rank_zero_warn
 from torch import nn
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -50,6 +51,7 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
         raise ValueError(f"trainer.accumulate_grad_batches must be at least 1, got {trainer.accumulate_grad_batches}.")
     if stage == "fit":
         check_monitors(trainer, module)
+        check_averaging(trainer)
         check_watched(module)
     backbone = getattr(module, "backbone", None)
     if backbone is None or backbone.loaded:
@@ -174,6 +176,19 @@ def check_monitors(trainer: Any, module: Any) -> None:
                 f"{type(callback).__name__} waits for {monitor!r}, which validation does not log. "
                 f"Do you mean 'val/{near[0]}'? There are {', '.join(sorted(known))}."
             )
+
+
+def check_averaging(trainer: Any) -> None:
+    """Refuses weight averaging that a run which was stopped cannot go on with.
+
+    Raises:
+        ValueError: A callback swaps the schedule while training, and its checkpoints do not hold what it swapped.
+    """
+    if any(isinstance(callback, StochasticWeightAveraging) for callback in trainer.callbacks):
+        raise ValueError(
+            "StochasticWeightAveraging exchanges the learning-rate schedule on its way: a run that was stopped would "
+            "end otherwise than one left alone. Take lightning.pytorch.callbacks.EMAWeightAveraging."
+        )
 
 
 def check_watched(module: Any) -> None:

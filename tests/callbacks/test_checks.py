@@ -100,6 +100,13 @@ IMPOSSIBLE = {
         ["--model.lr_scale={model.projector.*: 3.0}"],
         r"model\.lr_scale cannot be made with these settings: lr_scale: \['model.projector.\*'\] fit no trained",
     ),
+    "averaging that cannot go on": (
+        [
+            "--trainer.callbacks+=lightning.pytorch.callbacks.StochasticWeightAveraging",
+            "--trainer.callbacks.swa_lrs=0.001",
+        ],
+        "StochasticWeightAveraging exchanges.*EMAWeightAveraging",
+    ),
     "a plateau without validation": (
         [PLATEAU % "val/loss", "--trainer.limit_val_batches=0"],
         r"model\.lr_scheduler: ReduceLROnPlateau.*waits for a validation, but trainer\.limit_val_batches=0",

@@ -57,6 +57,20 @@ VARIANTS = {
     "csv": {f"{TRAINER}.logger": CSV},
     "wandb": {f"{TRAINER}.logger": callback("WandbLogger", save_dir="RUN", offline=True)},
     "weight schedule": {f"{MODEL}.weight_schedule": {"warmup_steps": 2, "decay": "linear"}},
+    "mixed": {
+        "data": callback(
+            "datamodules.MixedDataModule",
+            parts=[
+                {"samples": {"class_path": "datamodules.DrawnArithmetic"}, "weight": 2.0},
+                {"samples": {"class_path": "datamodules.DrawnWordProblems"}},
+            ],
+            train_size=10,
+            limit=10,
+            batch_size=2,
+            num_workers=0,
+            generation_limit=2,
+        )
+    },
     "few checkpoints": {"checkpoint.every_n_train_steps": None},
 }
 """Settings of each, over those of `sums.command`, by dotted name."""
