@@ -10,6 +10,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smmd_lightning.callbacks.sample_gallery import counted_keys, sample_picture
-from smmd_lightning.checkpoints.atomic import new_draft_folder, open_to_append, write_text
+from smmd_lightning.checkpoints.atomic import new_draft_folder, open_to_append, write_file, write_text
 from smmd_lightning.checkpoints.drafts import give_up, remove
 from smmd_lightning.report.picking import pick
 from smmd_lightning.types import Batch, SampleKey
@@ -165,6 +166,9 @@ class ResultsWriter(Callback):
     def _save_images(self, trainer: Trainer, rows: list[dict[str, Any]], keys: list[SampleKey | None]) -> None:
         """Stores some pictures and tells their paths in the rows; samples are read again, so none had to travel."""
         folder = Path(trainer.default_root_dir) / "images"
+        if folder.is_symlink():
+            log.warning("%s is a link, which is not followed: no pictures are stored", folder)
+            return
         for old in folder.glob("[0-9]" * 6 + ".jpg"):  # of an earlier evaluation
             old.unlink()
         stored = 0
@@ -176,8 +180,8 @@ class ResultsWriter(Callback):
                 if picture is None:
                     continue
                 picture.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
-                folder.mkdir(exist_ok=True)
-                picture.convert("RGB").save(folder / f"{number:06d}.jpg", quality=90)
+                whole = picture.convert("RGB")
+                write_file(folder / f"{number:06d}.jpg", partial(whole.save, format="JPEG", quality=90))
                 rows[number]["image"] = f"images/{number:06d}.jpg"
                 stored += 1
             except Exception as error:  # predictions matter more than a picture of one
