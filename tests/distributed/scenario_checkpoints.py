@@ -139,8 +139,8 @@ def one_goes_on_from_a_folder_of_two(folder):
         last = folder.parent / "two_leave_a_folder" / model / "checkpoints" / "last.ckpt"
         path = settings.get("path", "tiny:llama")
         start = Start()
-        # 10 samples are 5 micro-batches of one process, as 19 were of each of two.
-        data = SumsData(path, train_size=10, eval_size=2, batch_size=2, generation_limit=0)
+        # In fours the 19 samples are 5 micro-batches of one process, as they were in twos of each of two.
+        data = SumsData(path, train_size=19, eval_size=2, batch_size=4, generation_limit=0)
         fit(folder, FSDP2Strategy(), settings, ckpt=last, devices=1, data=data, callbacks=[start])
         whole = sharded.consolidate(last)
         for name, value in whole["state_dict"].items():
