@@ -1,7 +1,8 @@
 """Entry point: `python train.py fit|validate|test|predict --config configs/experiment/NAME.yaml`."""
 
-import datamodules  # noqa: F401  (so that configs can name data modules without their package)
+import datamodules
 from smmd_lightning.cli import main
 
 if __name__ == "__main__":
+    datamodules.load_all()  # so that configs can name data modules without their package
     main()

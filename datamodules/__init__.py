@@ -38,3 +38,9 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_all() -> None:
+    """Imports every class named here, so that the command line knows them without their package."""
+    for name in _HOME:
+        __getattr__(name)

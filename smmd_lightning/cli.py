@@ -39,6 +39,7 @@ from smmd_lightning.callbacks.csv_log import keep_csv_logs
 from smmd_lightning.callbacks.progress import progress
 from smmd_lightning.checkpoints.files import AtomicCheckpointIO, newest_complete
 from smmd_lightning.checkpoints.sharded import META, read_file
+from smmd_lightning.checkpoints.trust import refuse_url, trusted
 from smmd_lightning.compat.messages import hide_advertisement, hide_warnings_of_lightning, is_failed_union
 from smmd_lightning.compat.of_lightning import CommandLine
 from smmd_lightning.module import SMMDModule
@@ -59,6 +60,12 @@ class SMMDCLI(CommandLine):
             type=Literal["auto", "never"],
             default="never",
             help="auto: fit goes on from the newest complete checkpoint in run_dir, or starts if there is none.",
+        )
+        parser.add_argument(
+            "--allow",
+            type=str,
+            default="",
+            help="Packages, comma between them, whose classes the checkpoint of --ckpt_path may name.",
         )
         parser.add_lightning_class_args(BestAndLast, "checkpoint")
         parser.add_lightning_class_args(StartSummary, "summary")  # before the results, whose page shows its facts
@@ -151,22 +158,32 @@ def with_checkpoint(args: Sequence[str]) -> list[str]:
 
     Returns:
         The arguments, with `--model=…` after the subcommand where `--ckpt_path` names a checkpoint's file or folder.
+
+    Raises:
+        ValueError: The path is a URL, or the checkpoint names a class that only `--allow` could admit.
     """
     args = list(args)
     if not args or args[0].startswith("-"):
         return args
-    path = None
-    for place, argument in enumerate(args):
-        if argument == "--ckpt_path" and place + 1 < len(args):
-            path = args[place + 1]
-        elif argument.startswith("--ckpt_path="):
-            path = argument.partition("=")[2]
+    path, allow = _last_value(args, "--ckpt_path"), _last_value(args, "--allow") or ""
+    refuse_url(path)
     file = None if path is None else Path(path) / META if Path(path).is_dir() else Path(path)
     if file is None or not file.is_file():
         return args
-    settings = read_file(file).get("hyper_parameters", {})
+    settings = trusted(read_file(file).get("hyper_parameters", {}), path, filter(None, allow.split(",")))
     settings = {name: value for name, value in settings.items() if not name.startswith("_")}
     return [args[0], f"--model={json.dumps(settings)}", *args[1:]] if settings else args
+
+
+def _last_value(args: Sequence[str], option: str) -> str | None:
+    """Returns what follows an option, or its `=`, where it stands last."""
+    found = None
+    for place, argument in enumerate(args):
+        if argument == option and place + 1 < len(args):
+            found = args[place + 1]
+        elif argument.startswith(f"{option}="):
+            found = argument.partition("=")[2]
+    return found
 
 
 def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
@@ -206,3 +223,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
 def _data_seed(seed: bool | int) -> int:
     """`seed_everything: true` draws a seed by itself; data then keep to 0, since they must not depend on luck."""
     return 0 if isinstance(seed, bool) else seed
+
+
+if __name__ == "__main__":
+    main()

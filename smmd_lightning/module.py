@@ -9,8 +9,10 @@ Shape legend: B rows, T positions, S supervised positions of an accumulation win
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import torch
 from lightning.pytorch import LightningModule
@@ -33,6 +35,8 @@ from smmd_lightning.checkpoints.resume import (
     settle_counters,
 )
 from smmd_lightning.checkpoints.settings import keep_settings
+from smmd_lightning.checkpoints.sharded import read_file
+from smmd_lightning.checkpoints.trust import refuse_url, trusted
 from smmd_lightning.compat.of_lightning import trainer_of
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
@@ -301,6 +305,39 @@ class SMMDModule(LightningModule):
         settle_counters(self.trainer, checkpoint)
         ask = getattr(self.trainer.datamodule, "asking", None)  # type: ignore[attr-defined]
         checkpoint["asking"] = self.asking if ask is None else ask()
+
+    @classmethod
+    def load_from_checkpoint(  # type: ignore[override]
+        cls,
+        checkpoint_path: str | Path,
+        map_location: Any = None,
+        *,
+        allow: Iterable[str] = (),
+        trust_remote_code: bool = False,
+        strict: bool | None = None,
+        weights_only: bool | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Builds the module that a checkpoint's file describes, with its weights.
+
+        Args:
+            checkpoint_path: A file on this machine.
+            map_location: As in `torch.load`.
+            allow: Packages whose classes the checkpoint may name, beside this project's and `torch.optim`.
+            trust_remote_code: Run code that comes with the model, where the checkpoint asks for it.
+            strict: Whether names must fit, see `load_state_dict`.
+            weights_only: Not used; no code in a checkpoint is ever run.
+            **settings: Constructor arguments that replace the checkpoint's.
+
+        Raises:
+            ValueError: The file is damaged, holds code, names a class that is not allowed, or is a URL.
+        """
+        refuse_url(checkpoint_path)
+        found = read_file(Path(checkpoint_path)).get(cls.CHECKPOINT_HYPER_PARAMS_KEY, {})
+        safe = trusted(found, checkpoint_path, allow, trust_remote_code)
+        return super().load_from_checkpoint(
+            checkpoint_path, map_location, strict=strict, weights_only=True, **(safe | settings)
+        )
 
     def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
         """Loads weights; names that are missing must all be frozen ones, where checkpoints hold the trained only.

@@ -35,6 +35,7 @@ ROOMS = {
         "vocabulary",
     },
     "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
+    "smmd_lightning.__main__": {"commands"},
     "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "metrics", "report"},
     "smmd_lightning.reading": {
         "answers", "backbones", "checkpoints", "metrics", "module", "report", "vocabulary",

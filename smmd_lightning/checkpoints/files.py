@@ -16,6 +16,7 @@ from lightning.pytorch.plugins.io import TorchCheckpointIO
 from smmd_lightning.checkpoints.atomic import write_file
 from smmd_lightning.checkpoints.drafts import drafts
 from smmd_lightning.checkpoints.sharded import META, consolidate, read_file
+from smmd_lightning.checkpoints.trust import refuse_url
 
 log = logging.getLogger(__name__)
 
@@ -45,15 +46,17 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         Args:
             path: The file or folder.
             map_location: As in `torch.load`.
-            weights_only: As in `torch.load`; folders are always read without unpickling code.
+            weights_only: Not used; nothing is read in a way that could run code.
 
         Raises:
-            ValueError: A folder holds no complete checkpoint, or a file is damaged; names it.
+            ValueError: A folder holds no complete checkpoint, a file is damaged or holds code, or the path is a URL;
+                names it.
         """
-        if "://" not in str(path) and Path(path).is_dir():
+        refuse_url(path)
+        if Path(path).is_dir():
             return consolidate(Path(path))
         try:
-            return super().load_checkpoint(path, map_location, weights_only)
+            return super().load_checkpoint(path, map_location, weights_only=True)
         except (FileNotFoundError, PermissionError):
             raise
         except Exception as error:  # a damaged file raises nearly anything, without its name

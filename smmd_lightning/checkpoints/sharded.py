@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from smmd_lightning.checkpoints.atomic import new_draft_folder, replace_folder, write_file
-from smmd_lightning.compat.of_torch import read_sharded
 
 META = "meta.pt"
 """File of a sharded checkpoint's folder that holds everything but tensors; Lightning's own name for it."""
@@ -148,13 +147,13 @@ def consolidate(folder: Path, *, weights_only: bool = False) -> dict[str, Any]:
     Raises:
         ValueError: The folder holds no complete checkpoint.
     """
-    from torch.distributed.checkpoint import FileSystemReader
-
     if not (folder / ".metadata").is_file() or not (folder / META).is_file():
         raise ValueError(f"{folder} holds no complete sharded checkpoint: {META} or .metadata is missing.")
+    from smmd_lightning.compat.sharded_folders import read_sharded
+
     keys = {STATE} if weights_only else None
-    tensors = read_sharded(FileSystemReader(folder), keys)
-    checkpoint: dict[str, Any] = torch.load(folder / META, map_location="cpu", weights_only=True)
+    tensors = read_sharded(folder, keys)
+    checkpoint = read_file(folder / META)
     checkpoint[STATE] = tensors.pop(STATE, {})
     states = [tensors[f"optimizer_{number}"] for number in range(len(tensors))]
     if not weights_only:
@@ -190,15 +189,15 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def _metadata(path: Path) -> Any:
-    from torch.distributed.checkpoint import FileSystemReader
+    from smmd_lightning.compat.sharded_folders import SafeFolderReader
 
-    return FileSystemReader(path).read_metadata()
+    return SafeFolderReader(path).read_metadata()
 
 
 def _read(state: dict[str, Any], path: Path) -> None:
-    import torch.distributed.checkpoint as dcp
+    from smmd_lightning.compat.sharded_folders import read_into
 
-    dcp.load(state, storage_reader=dcp.FileSystemReader(path))
+    read_into(state, path)
 
 
 def _in_order(state: dict[str, Any]) -> list[Any]:

@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and arguments[0] in OWN:
         status: int = import_module(f"smmd_lightning.commands.{arguments[0]}").main(arguments[1:])
         return status
-    import_module("datamodules")  # so that configs can name data modules without their package
+    import_module("datamodules").load_all()  # so that configs can name data modules without their package
     from smmd_lightning import cli
 
     cli.main() if argv is None else cli.main(arguments)

@@ -5,7 +5,8 @@ fails too when a private name is used outside this package. The tested minor ver
 `setup.cfg`: to raise one, install the new version and run these tests first.
 
     of_lightning     loops, checkpoint callback, command line, strategies
-    of_torch         gradients' norms, moving of buffers, sharded folders, Muon, schedules
+    of_torch         gradients' norms, moving of buffers, Muon, schedules
+    sharded_folders  torch's sharded checkpoints, read without running code from them
     of_transformers  Auto classes, attention, blocks
     messages         what other libraries say, where only the text tells one case from another
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Muon
 from torch.optim.lr_scheduler import LambdaLR
-
-if TYPE_CHECKING:
-    from torch.distributed.checkpoint import FileSystemReader
 
 
 def largest_of_each(tensors: list[Tensor]) -> list[Tensor]:
@@ -74,20 +71,3 @@ class SteppedSchedule(LambdaLR):
         for group, base, factor in zip(self.optimizer.param_groups, self.base_lrs, factors, strict=True):
             group["initial_lr"], group["lr"] = base, base * factor
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
-
-
-def read_sharded(reader: FileSystemReader, keys: set[str] | None = None) -> dict[str, Any]:
-    """Returns the tensors of a sharded checkpoint, read by one process without a process group.
-
-    torch offers this publicly only as a conversion from folder to file (`dcp_to_torch_save`), which reads everything.
-
-    Args:
-        reader: Of the folder.
-        keys: Top-level names to read. None: all.
-    """
-    from torch.distributed.checkpoint.default_planner import _EmptyStateDictLoadPlanner
-    from torch.distributed.checkpoint.state_dict_loader import _load_state_dict
-
-    tensors: dict[str, Any] = {}
-    _load_state_dict(tensors, storage_reader=reader, planner=_EmptyStateDictLoadPlanner(keys=keys), no_dist=True)
-    return tensors

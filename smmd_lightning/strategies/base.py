@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from lightning.pytorch.core.optimizer import LightningOptimizer
 from lightning.pytorch.strategies.parallel import ParallelStrategy
 from torch.optim import Optimizer
@@ -69,7 +68,7 @@ class ShardedStrategy(ParallelStrategy):
         for number, optimizer in enumerate(self.optimizers):
             sharded.load_optimizer(self.model, optimizer, path, number)
         if path.is_dir():
-            rest: dict[str, Any] = torch.load(path / META, map_location="cpu", weights_only=True)
+            rest = sharded.read_file(path / META)
         else:
             rest = sharded.read_file(path)
             rest.pop(sharded.STATE)

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-from smmd_lightning.compat import messages, of_lightning, of_torch, of_transformers
+from smmd_lightning.compat import messages, of_lightning, of_torch, of_transformers, sharded_folders
 
 SETUP = Path(__file__).parents[2] / "setup.cfg"
 
@@ -174,12 +174,20 @@ def test_a_schedule_goes_on_where_it_stood_with_its_own_settings():
     assert later.param_groups[0]["lr"] == again.get_last_lr()[0] == 2.0 / 4
 
 
-def test_a_sharded_folder_is_read_without_a_process_group(tmp_path):
+@pytest.fixture
+def sharded_folder(tmp_path):
     import torch.distributed.checkpoint as dcp
 
-    dcp.save({"a": {"x": torch.arange(3)}, "b": {"y": torch.ones(1)}}, checkpoint_id=tmp_path, no_dist=True)
-    assert of_torch.read_sharded(dcp.FileSystemReader(tmp_path), {"a"})["a"]["x"].tolist() == [0, 1, 2]
-    assert set(of_torch.read_sharded(dcp.FileSystemReader(tmp_path))) == {"a", "b"}
+    state = {"a": {"x": torch.arange(3), "lr": 0.5}, "b": {"y": torch.ones(1, dtype=torch.bfloat16)}}
+    dcp.save(state, checkpoint_id=tmp_path / "folder", no_dist=True)
+    return tmp_path / "folder"
+
+
+def test_a_sharded_folder_is_read_without_a_process_group(sharded_folder):
+    found = sharded_folders.read_sharded(sharded_folder, {"a"})["a"]
+    assert found["x"].tolist() == [0, 1, 2]
+    assert found["lr"] == 0.5
+    assert set(sharded_folders.read_sharded(sharded_folder)) == {"a", "b"}
 
 
 # -- transformers -------------------------------------------------------------------------------------------------
