@@ -34,6 +34,7 @@ from smmd_lightning.losses import (
     NumericLoss,
     PlaceWeightedLoss,
     SMMDLoss,
+    WholeNumberLoss,
 )
 from smmd_lightning.objective import NumericObjective
 from smmd_lightning.types import IGNORE_INDEX
@@ -55,6 +56,7 @@ LOSSES: dict[str, Callable[[], NumericLoss]] = {
     "NTIL": NTILLoss,
     "DIST2": Dist2Loss,
     "Gaussian smoothing": GaussianSmoothingLoss,
+    "whole number": WholeNumberLoss,
 }
 
 
@@ -72,7 +74,7 @@ def passes(numbers: int, positions: int, rows: int = 4, length: int = 512) -> di
     backbone.load()
     first = backbone.model.get_output_embeddings().weight.shape[0]
     backbone.model.resize_token_embeddings(first + numbers, mean_resizing=False)
-    vocabulary = NumericVocabulary(range(first, first + numbers), range(numbers))
+    vocabulary = NumericVocabulary(range(first, first + numbers), range(numbers), group=3 if numbers == 1000 else 1)
     ids_BT = torch.randint(0, first, (rows, length))
     answer_B2K = torch.stack([torch.randint(first, first + numbers, (rows, positions)), ids_BT[:, :positions]], 2)
     ids_BT[:, -2 * positions :] = answer_B2K.flatten(1)

@@ -16,14 +16,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from lightning.pytorch.strategies import Strategy
 from torch import Tensor, nn
 
 from smmd_lightning.losses import NumericLoss, NumericPositions
-from smmd_lightning.losses.cross_entropy import supervised_scores
+from smmd_lightning.losses.cross_entropy import picked_scores, supervised_scores
+from smmd_lightning.losses.whole_number import divergence
 from smmd_lightning.types import IGNORE_INDEX, LossOutput
 from smmd_lightning.vocabulary import NumericVocabulary
 
@@ -109,18 +110,11 @@ class NumericObjective(nn.Module):
             The loss and its parts; metrics `ce`, `numeric` are means over this micro-batch's own positions, `ce_sum`
             and `numeric_sum` their sums.
         """
-        ce_S, numeric_logits_KN, log_normalizer_K = backbone(inputs, labels_BT, self._score)
-        targets_BT = labels_BT[:, 1:]
-        index_BT = self._index(targets_BT)
-        row_K, column_K = torch.nonzero(index_BT >= 0, as_tuple=True)
-        supervised, numeric = ce_S.numel(), row_K.numel()
-        ce_sum = ce_S.sum()
-        if self.numeric_loss is None:
-            # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
-            numeric_sum = numeric_logits_KN.sum() * 0.0
+        if self.numeric_loss is not None and self.numeric_loss.whole_answers:
+            ce_S, numeric_sum, numeric = self._whole_answers(self.numeric_loss, backbone, inputs, labels_BT)
         else:
-            positions = NumericPositions(row_K, column_K, log_normalizer_K)
-            numeric_sum = self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
+            ce_S, numeric_sum, numeric = self._tokens(backbone, inputs, labels_BT)
+        supervised, ce_sum = ce_S.numel(), ce_S.sum()
         per = counts or StepCounts(supervised, numeric)
         loss = ce_sum / max(per.supervised, 1e-9) if supervised else ce_sum
         weight = share * self.loss_weight / max(per.numeric, 1e-9) if numeric else 0.0
@@ -132,6 +126,41 @@ class NumericObjective(nn.Module):
             "numeric": numeric_sum.detach() / max(numeric, 1),
         }
         return LossOutput(loss=loss, metrics=metrics, supervised=supervised, numeric=numeric)
+
+    def _tokens(self, backbone: Forward, inputs: dict[str, Tensor], labels_BT: Tensor) -> tuple[Tensor, Tensor, int]:
+        """Returns the cross-entropies (S,), the sum of the costs of numeric tokens, and their number."""
+        ce_S, numeric_logits_KN, log_normalizer_K = backbone(inputs, labels_BT, self._score)
+        targets_BT = labels_BT[:, 1:]
+        index_BT = self._index(targets_BT)
+        row_K, column_K = torch.nonzero(index_BT >= 0, as_tuple=True)
+        if self.numeric_loss is None:
+            # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
+            numeric_sum = numeric_logits_KN.sum() * 0.0
+        else:
+            positions = NumericPositions(row_K, column_K, log_normalizer_K)
+            numeric_sum = self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
+        return ce_S, numeric_sum, row_K.numel()
+
+    def _whole_answers(
+        self, loss: Any, backbone: Forward, inputs: dict[str, Tensor], labels_BT: Tensor
+    ) -> tuple[Tensor, Tensor, int]:
+        """Returns the same for a loss with soft targets for whole answers."""
+        targets = loss.soft_targets(labels_BT)
+        supervised_BT = labels_BT[:, 1:] != IGNORE_INDEX
+        targets_S = labels_BT[:, 1:][supervised_BT]
+        # The backbone gets numbered positions in place of labels, and hands them to the score: a chunk knows its own.
+        places_BT = torch.full_like(labels_BT, IGNORE_INDEX)
+        places_BT[:, 1:][supervised_BT] = torch.arange(len(targets_S), device=labels_BT.device)
+
+        def score(logits_CV: Tensor, place_C: Tensor) -> tuple[Tensor, Tensor]:
+            first = int(place_C[0]) if len(place_C) else 0
+            low, high = torch.searchsorted(targets.place_P, place_C.new_tensor([first, first + len(place_C)])).tolist()
+            row_P, token_P = targets.place_P[low:high] - first, targets.token_P[low:high]
+            return picked_scores(logits_CV, targets_S[place_C], row_P, token_P)
+
+        ce_S, log_probability_P = backbone(inputs, places_BT, score)
+        numeric = int((self._index(targets_S) >= 0).sum())
+        return ce_S, divergence(log_probability_P, targets.mass_P), numeric
 
     def _score(self, logits_SV: Tensor, targets_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores a chunk of positions.

@@ -16,7 +16,7 @@ first thousand::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SPACE_MARKERS = ("Ġ", "▁", " ")
 """How tables write a leading space: GPT-2's byte alphabet, SentencePiece, tables of plain strings."""
+_PIECE = re.compile(r"[0-9]{1,3}|[-.:]")
+"""Texts of tokens that whole numbers and times of day are written with."""
 
 
 class NumericVocabulary:
@@ -38,6 +40,9 @@ class NumericVocabulary:
         token_ids: (N,) int64 ids.
         values: (N,) float64 values; bare and space-prefixed forms of one number are two entries of one value.
         surfaces: N texts as the model writes them, a leading space kept: `("7", " 7")`.
+        pieces: Ids of all tokens that whole answers are written with, by text: digits with leading zeros too ("05"),
+            "-", "." and ":", each also with a leading space. Losses over whole answers read it.
+        group: How many digits the tokenizer puts into one token, from the left: 1 or 3. None: it has no such rule.
 
     Example:
         >>> vocabulary = NumericVocabulary(token_ids=[30, 10, 20], values=[9, 3, 4])
@@ -50,7 +55,12 @@ class NumericVocabulary:
     """
 
     def __init__(
-        self, token_ids: Sequence[int], values: Sequence[float], surfaces: Sequence[str] | None = None
+        self,
+        token_ids: Sequence[int],
+        values: Sequence[float],
+        surfaces: Sequence[str] | None = None,
+        pieces: Mapping[str, int] | None = None,
+        group: int | None = 1,
     ) -> None:
         """Build from what is already known; see `from_tokenizer` for the usual way.
 
@@ -58,6 +68,8 @@ class NumericVocabulary:
             token_ids: N different ids, not negative, in any order.
             values: The N values, finite.
             surfaces: The N texts of the tokens; written from the values when left out.
+            pieces: See the attribute; the surfaces when left out.
+            group: See the attribute.
 
         Raises:
             ValueError: Lengths differ, an id is negative or repeated, a value is not finite, or fewer than
@@ -85,6 +97,8 @@ class NumericVocabulary:
         self._token_ids = torch.tensor([ids[i] for i in order], dtype=torch.int64, device="cpu")
         self._values = torch.tensor([numbers[i] for i in order], dtype=torch.float64, device="cpu")
         self._surfaces = tuple(texts[i] for i in order)
+        self.pieces = dict(pieces) if pieces is not None else dict(zip(texts, ids, strict=True))
+        self.group = group
 
     @classmethod
     def from_tokenizer(
@@ -115,9 +129,10 @@ class NumericVocabulary:
             raise ValueError("single_digits=True leaves no room for decimals or leading_zeros; set one or the other.")
         whole = "[0-9]" if single_digits else "[0-9]+" if leading_zeros else "(?:0|[1-9][0-9]*)"
         number = re.compile(whole + (r"(?:\.[0-9]+)?" if decimals else ""))
+        plain = list(_plain_entries(tokenizer))
         entries = [
             (token_id, float(text), surface)
-            for token_id, text, surface in _plain_entries(tokenizer)
+            for token_id, text, surface in plain
             if number.fullmatch(text) and float(text) <= largest
         ]
         if len({value for _, value, _ in entries}) < 2:
@@ -129,7 +144,9 @@ class NumericVocabulary:
                 "a numeric loss needs two. Use a tokenizer that writes numbers with ASCII digits, or train "
                 "without a numeric loss."
             )
-        return cls(*zip(*entries, strict=True))
+        pieces = {surface: token_id for token_id, text, surface in plain if _PIECE.fullmatch(text)}
+        ids, values, surfaces = zip(*entries, strict=True)
+        return cls(ids, values, surfaces, pieces, _group(tokenizer, pieces))
 
     @property
     def token_ids(self) -> Tensor:
@@ -238,6 +255,33 @@ def _plain_entries(tokenizer: Any) -> Iterator[tuple[int, str, str]]:
         text = entry[1:] if spaced else entry
         if token_id not in special:
             yield token_id, text, " " + text if spaced else text
+
+
+def _group(tokenizer: Any, pieces: Mapping[str, int]) -> int | None:
+    """Returns how many digits make one token, counted from the left, or None where digits are split otherwise."""
+    texts = {token_id: text.strip() for text, token_id in pieces.items()}
+    for group in (1, 3):
+        if all(_reads(tokenizer, number, texts) == digit_groups(number, group) for number in _SAMPLES):
+            return group
+    return None
+
+
+_SAMPLES = ("7", "10", "305", "1234", "0050", "9876543", "20260000")
+
+
+def _reads(tokenizer: Any, number: str, texts: Mapping[int, str]) -> list[str]:
+    ids = tokenizer.encode(number, add_special_tokens=False)
+    return [texts[token_id] for token_id in ids if token_id in texts]  # a SentencePiece tokenizer puts a space first
+
+
+def digit_groups(digits: str, group: int) -> list[str]:
+    """Cuts a run of digits into groups from the left.
+
+    Example:
+        >>> digit_groups("12345", 3)
+        ['123', '45']
+    """
+    return [digits[first : first + group] for first in range(0, len(digits), group)]
 
 
 def _write(value: float) -> str:

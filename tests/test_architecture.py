@@ -17,7 +17,7 @@ ROOMS = {
     "smmd_lightning.optimizers": set(),
     "smmd_lightning.answers": set(),
     "smmd_lightning.vocabulary": set(),
-    "smmd_lightning.losses": {"vocabulary"},
+    "smmd_lightning.losses": {"answers", "types", "vocabulary"},
     "smmd_lightning.metrics": {"types", "answers", "vocabulary"},
     "smmd_lightning.backbones": {"types", "checkpoints"},
     "smmd_lightning.checkpoints": {"schedules", "losses", "module"},

@@ -8,6 +8,7 @@ from smmd_lightning.losses.ntl import NTLRegressionLoss, NTLWASLoss
 from smmd_lightning.losses.place import PlaceWeightedLoss
 from smmd_lightning.losses.positions import NumericPositions
 from smmd_lightning.losses.smmd import SMMDLoss
+from smmd_lightning.losses.whole_number import WholeNumberLoss
 
 __all__ = [
     "Dist2Loss",
@@ -19,4 +20,5 @@ __all__ = [
     "NumericPositions",
     "PlaceWeightedLoss",
     "SMMDLoss",
+    "WholeNumberLoss",
 ]

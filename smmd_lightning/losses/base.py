@@ -33,9 +33,12 @@ class NumericLoss(KeepsBuffersExact, ABC):
     Attributes:
         vocabulary: The vocabulary it is bound to, None before `bind`.
         needs_log_normalizer: Whether `positions.log_normalizer_K` must be given.
+        whole_answers: Whether it gives soft targets for whole answers (`soft_targets`) in place of a cost per numeric
+            token.
     """
 
     needs_log_normalizer: bool = False
+    whole_answers: bool = False
     token_ids_N: Tensor
     index_V: Tensor
 

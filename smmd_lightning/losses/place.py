@@ -46,10 +46,12 @@ class PlaceWeightedLoss(NumericLoss):
                 the value.
 
         Raises:
-            ValueError: `base` is not above 0.
+            ValueError: `base` is outside its range, or the loss looks at whole answers.
         """
         super().__init__()
         check_width("base", base)
+        if loss.whole_answers:
+            raise ValueError(f"loss: {type(loss).__name__} sees whole answers, places among them; use it by itself.")
         self.loss = loss
         self.base = base
         self.needs_log_normalizer = loss.needs_log_normalizer

@@ -14,6 +14,7 @@ CONFIGS = {
     "NTILLoss": "{place_growth: 0.5, hard: false}",
     "Dist2Loss": "{temperature: 2, whole_head: false}",
     "GaussianSmoothingLoss": "{bandwidth: 2, smoothing: 0.1}",
+    "WholeNumberLoss": "{shape: laplace, widths: [0.5, 2], unit: relative, signed: true}",
     "PlaceWeightedLoss": "{base: 3, loss: {class_path: smmd_lightning.losses.SMMDLoss}}",
 }
 
