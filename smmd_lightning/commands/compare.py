@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--config", metavar="GRID", required=True, help="YAML file of the grid")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder of the runs and the report")
-    parser.add_argument("--jobs", metavar="N", type=int, help="runs side by side; 1, or one a GPU, unless given")
+    parser.add_argument("--jobs", metavar="N", type=int, help="runs side by side; unless given 1, or one per GPU")
     parser.add_argument("--gpus", metavar="0,1,…", default="", help="GPUs to spread the runs over")
     parser.add_argument(
         "--shard", metavar="I/N", type=shard, default=(1, 1), help="only the I-th of N parts of the runs"
@@ -39,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--report-only", action="store_true", help="write the report of what is finished, start nothing"
     )
     arguments = parser.parse_args(argv)
+    if find_spec("scipy") is None:  # found out before the first run, not after the last
+        print("smmd-compare: scipy is not installed (pip install 'smmd_lightning[compare]').", file=sys.stderr)
+        return 1
     from smmd_lightning.compare.comparison import Comparison  # heavy; `--help` does without
     from smmd_lightning.compare.running import Slots
 

@@ -3,7 +3,7 @@
 Unusual: curves of ten losses in one frame cannot be told apart, so each loss has a frame of its own with the baseline
 in grey behind it. Bands go from the worst seed to the best.
 
-One real example: `final_metric(...)` gives one row a loss, a dot a seed, and Student's interval around the mean.
+One real example: `final_metric(...)` gives one row per loss, a dot per seed, and Student's interval around the mean.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Bar:
 
     Attributes:
         label: How the loss is called.
-        values: The metric, one a seed.
+        values: The metric, one per seed.
         interval: Mean with its interval.
     """
 
@@ -51,18 +51,23 @@ def available() -> bool:
 
 
 def final_metric(metric: str, bars: Sequence[Bar]) -> bytes:
-    """One row a loss, the first one being the baseline."""
+    """One row per loss, the baseline first; values that are not finite are counted in the label."""
     figure = _figure(6.4, 0.8 + 0.34 * len(bars))
     axes = figure.subplots()
+    labels = []
     for place, bar in enumerate(bars):
         colour = GREY if place == 0 else COLOUR
-        axes.plot(bar.values, [place] * len(bar.values), "o", color=colour, alpha=0.35, markersize=4, zorder=2)
+        finite = [value for value in bar.values if math.isfinite(value)]
+        missing = len(bar.values) - len(finite)
+        labels.append(bar.label + (f"\n({missing} of {len(bar.values)} not finite)" if missing else ""))
+        axes.plot(finite, [place] * len(finite), "o", color=colour, alpha=0.35, markersize=4, zorder=2)
         if len(bar.values) > 1 and math.isfinite(bar.interval.high):
             axes.hlines(place, bar.interval.low, bar.interval.high, color=colour, linewidth=2, zorder=3)
-        axes.plot([bar.interval.value], [place], "D", color=colour, markersize=5, zorder=4)
+        if math.isfinite(bar.interval.value):
+            axes.plot([bar.interval.value], [place], "D", color=colour, markersize=5, zorder=4)
     if math.isfinite(bars[0].interval.value):
         axes.axvline(bars[0].interval.value, color=GREY, linestyle="--", linewidth=1)
-    axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
+    axes.set_yticks(range(len(bars)), labels)
     axes.invert_yaxis()
     axes.set_xlabel(f"{metric}, test")
     return _png(figure)
@@ -111,7 +116,7 @@ def weight_sensitivity(metric: str, points: Mapping[str, Points], chosen: Mappin
 
 
 def setting_sensitivity(metric: str, setting: str, texts: Sequence[str], points: Mapping[str, Points]) -> bytes | None:
-    """The validation metric over the values of a setting, one frame a task."""
+    """The validation metric over the values of a setting, one frame per task."""
     return _frames(points, setting, f"{metric}, validation", texts, baseline=False)
 
 

@@ -17,6 +17,7 @@ One real example, the smallest grid::
 
 from __future__ import annotations
 
+import math
 import re
 from argparse import ArgumentError
 from dataclasses import MISSING, dataclass, field, fields
@@ -25,7 +26,7 @@ from typing import Any, Literal, TypeVar
 
 from jsonargparse import ArgumentParser
 
-from smmd_lightning.compare.checkpoints_of_runs import Settings, merged, read_mapping, read_settings
+from smmd_lightning.compare.settings_files import Settings, merged, read_mapping, read_settings
 from smmd_lightning.metrics import metric_facts
 
 Kind = TypeVar("Kind")
@@ -41,6 +42,7 @@ class TaskChoice:
         config: Experiment file, relative to the grid's.
         label: How the report calls it. Empty: its name in the grid.
         metrics: Metrics that the report shows, without `val/` and `test/`; the first one decides.
+        margins: By metric, the difference below which two losses are the same in practice.
         seeds: The only seeds of the grid's that this task uses. None: all.
         overrides: Settings merged over the experiment's.
     """
@@ -48,6 +50,7 @@ class TaskChoice:
     config: str
     label: str = ""
     metrics: list[str] = field(default_factory=lambda: ["exact_match"])
+    margins: dict[str, float] = field(default_factory=dict)
     seeds: list[int] | None = None
     overrides: dict[str, Any] = field(default_factory=dict)
 
@@ -217,6 +220,11 @@ def _check(grid: Grid, file: Path) -> None:
             metric_facts(choice.metrics[0])
         except ValueError as error:
             raise ValueError(f"{file}, task {task}: {error}") from error
+        for metric, margin in choice.margins.items():
+            if not 0 < margin < math.inf:
+                raise ValueError(
+                    f"{file}, task {task}: the margin of {metric} must be above 0 and finite, got {margin}."
+                )
         grid.experiment(task)
     for sweep in grid.sweeps:
         missing = ({sweep.loss} - set(grid.losses)) | (set(sweep.tasks or ()) - set(grid.tasks))

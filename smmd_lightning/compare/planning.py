@@ -18,8 +18,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from smmd_lightning.compare.checkpoints_of_runs import Settings, merged
 from smmd_lightning.compare.grid import Grid, Sweep
+from smmd_lightning.compare.settings_files import Settings, merged
 
 Phase = Literal["tune", "sweep", "final"]
 Cell = tuple[str, str]

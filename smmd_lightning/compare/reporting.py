@@ -10,21 +10,20 @@ One real example::
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from smmd_lightning.checkpoints.atomic import write_bytes
 from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, html, markdown
-from smmd_lightning.compare.cells import comparison_cells, interval
 from smmd_lightning.compare.collecting import Choice, Result, table_text
-from smmd_lightning.compare.inference import Comparison, compare, mean_interval
+from smmd_lightning.compare.findings import Findings, final_values
+from smmd_lightning.compare.inference import mean_interval
 from smmd_lightning.compare.one_run import SETTINGS
 from smmd_lightning.compare.planning import Cell, Plan
 from smmd_lightning.compare.sensitivity import sweeps_section, weights_section
 from smmd_lightning.compare.traces import by_loss, read_trace
-from smmd_lightning.metrics import larger_is_better
+from smmd_lightning.compare.verdict_tables import NOTES, task_section
 from smmd_lightning.report.document import document
 
 
@@ -45,6 +44,7 @@ class Report:
         self.plan, self.grid, self.results, self.choices, self.out = plan, plan.grid, results, choices, out
         self.planned = planned
         self.pictures: dict[str, bytes] = {}
+        self.findings = Findings(self.grid, final_values(results))
         self._final: dict[Cell, list[Result]] = {}
         for result in results:
             if result.run.phase == "final":
@@ -74,7 +74,7 @@ class Report:
         """Returns the whole report; the pictures are in `pictures` afterwards."""
         blocks: list[Block] = [Heading(self.grid.name, 1), Text(self._progress()), *self._method()]
         for task in self.grid.tasks:
-            if any((task, loss) in self._final for loss in self.grid.losses):
+            if self.findings.losses(task):
                 blocks += self._task(task)
         return [*blocks, *self._sensitivity(), *self._runs()]
 
@@ -89,13 +89,7 @@ class Report:
         items = [
             f"Each run is a training of its own from its own seed; the {grid.checkpoint} checkpoint answers the test "
             "split, once.",
-            "Means have Student's 95 % interval over seeds. Differences are to "
-            f"{grid.label(grid.baseline)} on the same seeds, with the interval of a paired bootstrap over seeds and "
-            "with Student's.",
-            "A difference is called better or worse only where both of its intervals exclude zero; anything else is "
-            "within noise. With n seeds the two-sided sign test cannot go below 2 / 2^n (0.06 for five).",
-            "Where losses do not differ at all, up to 1 in 20 comparisons will still seem to; "
-            f"of the {self._comparisons()} here that is about {0.05 * self._comparisons():.1f}.",
+            *NOTES,
         ]
         if tuned:
             seeds = ", ".join(map(str, grid.tune_seeds))
@@ -114,68 +108,11 @@ class Report:
             items.insert(1, "Weights of the losses were given, not tuned.")
         return [Bullets(items)]
 
-    def _comparisons(self) -> int:
-        return sum(
-            1 for task, loss in self._final if loss != self.grid.baseline and (task, self.grid.baseline) in self._final
-        )
-
     def _task(self, task: str) -> list[Block]:
-        choice = self.grid.tasks[task]
-        metric, *others = choice.metrics
-        losses = [loss for loss in self._order() if (task, loss) in self._final]
-        way = "more" if larger_is_better(metric) else "less"
-        found = {loss: self._compare(task, loss, metric) for loss in losses}
-        rows = []
-        for loss in losses:
-            results = self._final[task, loss]
-            weight = results[0].run.weight
-            mean = mean_interval([result.value(metric) for result in results])
-            start = [self.grid.label(loss), "–" if weight is None else f"{weight:g}", str(len(results)), interval(mean)]
-            rows.append([*start, *comparison_cells(found[loss])])
-        header = ("loss", "weight", "seeds", f"{metric} (95 %)", "difference, bootstrap", "difference, Student")
-        blocks: list[Block] = [
-            Heading(choice.label or task),
-            Text(f"{metric} on the test split; {way} is better."),
-            Table((*header, "better : worse", "sign test p", "verdict"), rows),
-            Bullets([self._sentence(loss, metric, found[loss]) for loss in losses if loss != self.grid.baseline]),
-        ]
-        if others:
-            rows = [[self.grid.label(loss), *self._means(task, loss, others)] for loss in losses]
-            blocks.append(Table(("loss", *others), rows))
-        return [*blocks, *self._task_pictures(task, metric, losses)]
-
-    def _compare(self, task: str, loss: str, metric: str) -> Comparison | None:
-        if loss == self.grid.baseline:
-            return None
-        ours = {result.run.seed: result.value(metric) for result in self._final[task, loss]}
-        theirs = {result.run.seed: result.value(metric) for result in self._final.get((task, self.grid.baseline), ())}
-        seeds = [seed for seed in ours if seed in theirs]
-        return compare([ours[s] for s in seeds], [theirs[s] for s in seeds], larger_is_better(metric))
-
-    def _means(self, task: str, loss: str, names: Sequence[str]) -> list[str]:
-        everywhere = {
-            name for (of, _), results in self._final.items() if of == task for r in results for name in r.metrics
-        }
-        cells = []
-        for name in names:
-            results = self._final[task, loss]
-            if name not in everywhere:
-                results[0].value(
-                    name
-                )  # raises; a metric that only some runs have (of answers with numbers) is undefined
-            cells.append(interval(mean_interval([result.metrics.get(name, math.nan) for result in results])))
-        return cells
-
-    def _sentence(self, loss: str, metric: str, found: Comparison | None) -> str:
-        name, base = self.grid.label(loss), self.grid.label(self.grid.baseline)
-        if found is None or found.verdict == "too few seeds":
-            return f"{name}: too few seeds in common with {base} to say anything."
-        if found.verdict == "undefined":
-            return f"{name} against {base}: {metric} is not finite in some run, so they cannot be compared."
-        apart = f"{found.student.value:+.4f} in {metric} over {found.seeds} seeds"
-        if found.verdict == "within noise":
-            return f"{name} against {base}: {apart}; the difference is within noise."
-        return f"{name} is {found.verdict} than {base}: {apart}."
+        losses = self.findings.losses(task)
+        weights = {loss: self._final[task, loss][0].run.weight for loss in losses}
+        metric = self.grid.tasks[task].metrics[0]
+        return [*task_section(self.findings, task, weights), *self._task_pictures(task, metric, losses)]
 
     def _task_pictures(self, task: str, metric: str, losses: Sequence[str]) -> list[Block]:
         if not plots.available():
@@ -183,7 +120,7 @@ class Report:
         labels = {loss: self.grid.label(loss) for loss in losses}
         bars = []
         for loss in losses:
-            values = [result.value(metric) for result in self._final[task, loss]]
+            values = list(self.findings.by_seed(task, loss, metric).values())
             bars.append(plots.Bar(labels[loss], values, mean_interval(values)))
         results = [result for loss in losses for result in self._final[task, loss]]
         traces = by_loss(read_trace(result, self.out, metric) for result in results)
@@ -225,7 +162,3 @@ class Report:
         header = ("for", "task", "loss", "setting", "weight", "seed", "value", "folder, its settings")
         note = "Each run: all its metrics are in results.csv, its answers and its log in its folder."
         return [Heading("Runs"), Text(note), Table(header, rows)]
-
-    def _order(self) -> list[str]:
-        """The losses, the baseline first."""
-        return sorted(self.grid.losses, key=lambda loss: loss != self.grid.baseline)

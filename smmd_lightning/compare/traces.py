@@ -28,7 +28,7 @@ class Trace:
     Attributes:
         loss: Name of the loss.
         curve: (step, value) pairs of the validation metric.
-        errors: One a numeric answer: minutes for clocks, else relative to the truth; infinite without a number.
+        errors: One per numeric answer: minutes for clocks, else relative to the truth; infinite without a number.
         axis: The task's tolerances, in the unit of the errors.
     """
 
@@ -95,7 +95,7 @@ def by_loss(traces: Iterable[Trace]) -> dict[str, list[Trace]]:
 
 
 def envelope(curves: Iterable[Curve]) -> list[tuple[float, float, float, float]]:
-    """Mean, least and greatest of several curves: (x, mean, least, greatest), by x.
+    """Mean, least and greatest of several curves: (x, mean, least, greatest), by x; of finite values only.
 
     >>> envelope([((1, 0.2), (2, 0.4)), ((1, 0.4),)])
     [(1, 0.30000000000000004, 0.2, 0.4), (2, 0.4, 0.4, 0.4)]
@@ -103,5 +103,6 @@ def envelope(curves: Iterable[Curve]) -> list[tuple[float, float, float, float]]
     values: dict[float, list[float]] = {}
     for curve in curves:
         for x, value in curve:
-            values.setdefault(x, []).append(value)
+            if math.isfinite(value):
+                values.setdefault(x, []).append(value)
     return [(x, sum(found) / len(found), min(found), max(found)) for x, found in sorted(values.items())]

@@ -8,8 +8,8 @@ from jsonargparse import ArgumentParser
 
 from smmd_lightning.cli import main as command_line
 from smmd_lightning.compare import load_grid
-from smmd_lightning.compare.checkpoints_of_runs import merged, read_settings
 from smmd_lightning.compare.planning import Plan, known, share
+from smmd_lightning.compare.settings_files import merged, read_settings
 from smmd_lightning.losses import NumericLoss
 
 ROOT = Path(__file__).parent.parent.parent

@@ -92,10 +92,10 @@ def test_the_report_says_what_differs_and_what_is_noise(finished):
     text = (out / "report.md").read_text()
     assert "Good \\| loss is better than CE: +0.097" in text
     assert "bad is worse than CE: -0.08" in text
-    assert re.search(r"same against CE: .* over 3 seeds; the difference is within noise", text)
+    assert re.search(r"same against CE: .* over 3 seeds; within noise \(least detectable: 0\.\d+\)", text)
+    assert re.search(r"\| Good \\\| loss \| 0\.3 \| 3 \|.*\| 3 : 0 \| \d.*\| better \|", text)
     assert "chosen on the validation split" in text
     assert "the test split was not looked at" in text
-    assert "of the 6 here that is about 0.3" in text
     assert "| sums | Good \\| loss | 0." in text  # the tuning table
     assert "Sensitivity to Good \\| loss: width" in text
     assert "38 of 38 runs are finished." in text
@@ -142,6 +142,7 @@ def test_values_that_are_not_finite_are_shown_and_not_compared(write_grid, tmp_p
     text = (tmp_path / "out" / "report.md").read_text()
     assert "| good | 0.1 | 2 | inf |" in text
     assert "median_absolute_error is not finite in some run" in text
+    assert (tmp_path / "out" / "plots" / "sums-final.png").stat().st_size > 1000
 
 
 def test_blocks_are_escaped():

@@ -154,6 +154,13 @@ def test_a_dry_run_lists_the_runs_and_starts_none(write_grid, tmp_path, capsys):
     assert lines[-1] == "about 0.0 hours with 2 side by side, going by the finished ones"
 
 
+def test_without_scipy_nothing_starts_and_the_extra_is_named(write_grid, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("smmd_lightning.commands.compare.find_spec", lambda name: None)
+    assert main(["--config", str(write_grid()), "--out", str(tmp_path / "out")]) == 1
+    assert "pip install 'smmd_lightning[compare]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(["--shard", "3/2"], "a shard is I/N"), (["--jobs", "0"], "jobs must be at least 1"), ([], "cannot be started")],
