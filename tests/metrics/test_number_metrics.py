@@ -137,6 +137,8 @@ def test_decimal_commas_words_and_roman_numerals_are_settings_of_the_task():
     assert NumberMetrics().score("seven", example("7", words=True)).correct
     charts = ChartMetrics(decimals="comma")
     assert charts.score("1,250", example("1,25")).correct
+    assert charts.score("1,5 and 2,5", example("[1,5; 2,50]")).correct
+    assert not charts.score("1,5 and 2", example("[1,5; 2,5]")).correct
 
 
 def test_answers_that_the_limit_of_tokens_cut_off_are_counted():

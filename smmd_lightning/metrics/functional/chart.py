@@ -31,6 +31,7 @@ YEARS = range(1800, 2101)
 """A truth that is written as one of these, four bare digits, is a year and must be met exactly under `robust`."""
 
 _SEPARATOR = re.compile(r"\s*(?:,(?!\d{3}(?!\d))|;|\n|\band\b)\s*")
+_SEPARATOR_BESIDE_COMMAS = re.compile(r"\s*(?:,(?!\d)|;|\n|\band\b)\s*")
 
 
 def relaxed_correct_official(prediction: str, target: str, max_relative_change: float = TOLERANCE) -> bool:
@@ -64,7 +65,7 @@ def relaxed_correct_robust(
     True
     """
     if target.strip().startswith("["):
-        items, truths = _items(answer_text(prediction)), _items(target)
+        items, truths = _items(answer_text(prediction), decimals), _items(target, decimals)
         return len(items) == len(truths) and all(
             relaxed_correct_robust(item, truth, tolerance, decimals) for item, truth in zip(items, truths, strict=True)
         )
@@ -148,5 +149,6 @@ def _is_year(gold: Quantity) -> bool:
     return bare and int(gold.written) in YEARS
 
 
-def _items(text: str) -> list[str]:
-    return [item.strip(" '\"") for item in _SEPARATOR.split(text.strip(" []().\n")) if item]
+def _items(text: str, decimals: Decimals) -> list[str]:
+    separator = _SEPARATOR_BESIDE_COMMAS if decimals == "comma" else _SEPARATOR
+    return [item.strip(" '\"") for item in separator.split(text.strip(" []().\n")) if item]
