@@ -36,7 +36,7 @@ def document(title: str, body: str, data: Any = None) -> str:
         script = assets.joinpath("page.js").read_text(encoding="utf-8")
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         policy += f"; script-src 'sha256-{digest}'"
-    return render(
+    page = render(
         "document.html",
         title=title,
         body=Markup(body),
@@ -45,6 +45,7 @@ def document(title: str, body: str, data: Any = None) -> str:
         script=Markup(script),
         data=Markup(embedded(data)),
     )
+    return str(page)  # plain text: what is put into it from here on is not escaped
 
 
 def embedded(data: Any) -> str:
