@@ -56,3 +56,25 @@ def test_a_cluster_that_asks_is_left_in_the_same_way(kind, code, tmp_path, capfd
     last = tmp_path / "checkpoints" / "last.ckpt"
     assert f"stopped by a signal after 2 steps; {last} is written" in capfd.readouterr().out
     assert torch.load(last, weights_only=True)["global_step"] == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        (None, 138, "could not be started"),
+        ("exit 3", 138, "scontrol requeue 4242 failed"),
+        ("echo $@ > $0.said", 0, ""),
+    ],
+)
+def test_the_exit_code_is_0_only_if_the_job_is_in_the_queue_again(script, code, said, tmp_path, monkeypatch, caplog):
+    (tmp_path / "bin").mkdir()
+    if script is not None:
+        (tmp_path / "bin" / "scontrol").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "bin" / "scontrol").chmod(0o755)
+    made = trainer(tmp_path, Keyboard(1, kind=signal.SIGUSR1))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("SLURM_JOB_ID", "4242")
+    with pytest.raises(SystemExit) as left:
+        made.fit(module(), RowsData())
+    assert left.value.code == code
+    assert said in caplog.text
