@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from datamodules.base import NumericDataModule
 from datamodules.pipeline.sampler import epoch_order
 from datamodules.sources.origins import Samples, Split
@@ -45,7 +47,8 @@ class MixedSource:
 
     In training each part fills its share of the epoch and goes through its own samples again and again, each time in
     another order, so none comes up more often than another of its part. In evaluation every sample of every part
-    comes up once.
+    comes up once. The parts are interleaved evenly, so the first samples, which `limit` and `generation_limit` keep,
+    hold every part by its share.
 
     Args:
         sources: The parts' samples of this split.
@@ -60,6 +63,7 @@ class MixedSource:
         self.seed = seed
         self.training = training
         self._orders: dict[tuple[int, int], Any] = {}
+        self._part, self._place = interleaved(self.counts)
 
     def __len__(self) -> int:
         """Samples of one epoch."""
@@ -67,10 +71,7 @@ class MixedSource:
 
     def example(self, key: SampleKey) -> NumericExample:
         """Returns a sample; ids carry the number of their part, so that they stay unique."""
-        place, part = key.index, 0
-        while place >= self.counts[part]:
-            place, part = place - self.counts[part], part + 1
-        epoch = 0
+        part, place, epoch = int(self._part[key.index]), int(self._place[key.index]), 0
         if self.training:
             drawn = key.epoch * self.counts[part] + place
             epoch, place = divmod(drawn, len(self.sources[part]))
@@ -85,6 +86,25 @@ class MixedSource:
             size = len(self.sources[part])
             self._orders[part, epoch] = epoch_order(size, seed=self.seed + part, epoch=epoch, shuffle=True)
         return self._orders[part, epoch]
+
+
+def interleaved(counts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Spreads the samples of several parts evenly over one sequence.
+
+    Args:
+        counts: Samples of each part.
+
+    Returns:
+        The part of each position, and the sample's place in its part; both (sum of counts,) int64.
+
+    >>> interleaved([4, 2])[0].tolist(), interleaved([4, 2])[1].tolist()
+    ([0, 1, 0, 0, 1, 0], [0, 0, 1, 2, 1, 3])
+    """
+    parts = np.repeat(np.arange(len(counts)), counts)
+    places = np.concatenate([np.arange(count) for count in counts])
+    # The middle of a sample's stretch of the sequence, as a share of the sequence.
+    order = np.argsort((2 * places + 1) / np.repeat(counts, counts), kind="stable")
+    return parts[order], places[order]
 
 
 class MixedDataModule(NumericDataModule):

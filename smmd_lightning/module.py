@@ -229,7 +229,7 @@ class SMMDModule(LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
         """Adds a batch to the sums (with labels), or to the metrics (without), and returns the rows of its answers."""
-        if batch.labels is None:
+        if batch.labels is None or not batch.examples:
             return self._answer(batch)
         self._eval_sums.add(self.objective(self.backbone, batch.inputs, batch.labels))
         return None
@@ -260,6 +260,8 @@ class SMMDModule(LightningModule):
         return self._answer(batch, record=self.save_distributions)
 
     def _answer(self, batch: Batch, record: bool = False) -> list[dict[str, Any]]:
+        if not batch.examples:  # no sample of the split can be used, on any process
+            return []
         options: dict[str, Any] = {"eos_token_id": batch.stop_ids} if batch.stop_ids else {}
         recorder = NumericRecorder(self.numbers) if record and self.numbers is not None else None
         if recorder is not None:

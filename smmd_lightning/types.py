@@ -85,10 +85,12 @@ class Batch:
             (B, T), and what the model's processor adds (`pixel_values`, `image_grid_thw`, …).
         labels: (B, T) token ids, `IGNORE_INDEX` where a position is not supervised; aligned with `input_ids`
             (the objective shifts). None when the batch is made for generation.
-        examples: The B examples the rows were made from, their images dropped.
+        examples: The B examples the rows were made from, their images dropped. Empty, with no inputs and no labels,
+            where evaluation found no usable sample.
         counted: One flag a row; False for copies that only fill up a rank's last batch.
         stop_ids: Ids of the tokens that end an answer, as the labels have them; generation stops there.
-        skipped: One line for each sample that could not be read while this batch was made, with the reason.
+        skipped: One line for each sample that was found unusable while this batch was made, with the reason.
+        bad: Their indices in the split.
         window_targets: (S,) the supervised target ids of the whole accumulation window this batch is part of,
             on this process. None outside training.
         window_end: Whether this is the last micro-batch of its accumulation window.
@@ -101,6 +103,7 @@ class Batch:
     counted: list[bool]
     stop_ids: list[int] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    bad: list[int] = field(default_factory=list)
     window_targets: Tensor | None = None
     window_end: bool = True
     keys: list[SampleKey] = field(default_factory=list)

@@ -31,9 +31,6 @@ from smmd_lightning.types import IGNORE_INDEX, BadSample, Batch, NumericExample,
 
 log = logging.getLogger(__name__)
 
-REPLACEMENT_TRIES = 100
-"""How many neighbours are tried for one bad sample; a longer run of bad ones is no accident any more."""
-
 SETTINGS = {"window": "trainer.accumulate_grad_batches", "seed": "data.seed (seed_everything)"}
 """What a run must keep from one epoch to the next, and how the user calls it."""
 
@@ -45,7 +42,8 @@ class BatchBuilder(Dataset["Batch | Parcel"]):
     """Indexed by a list of keys, gives their batch: reads or draws the samples and collates them.
 
     A sample that cannot be used is replaced by the next one of its split while training (the same on every machine),
-    and by a row that does not count in evaluation, where a stand-in would be counted twice.
+    and by a row that does not count in evaluation, where a stand-in would be counted twice. Stand-ins are looked for
+    from the split's start on every process, so where there is none, all processes get batches without rows together.
 
     Args:
         source: The split's samples.
@@ -63,53 +61,78 @@ class BatchBuilder(Dataset["Batch | Parcel"]):
         self.collator = collator
         self.generation = generation
         self.replace_bad = replace_bad
+        self._epoch = 0
+        self._known_bad: set[int] = set()
+        self._stand_in = 0
 
     def __getitem__(self, keys: list[SampleKey]) -> Batch | Parcel:
         """Returns the batch of the samples at `keys`; in a worker process, packed for the way.
 
         Raises:
-            RuntimeError: `REPLACEMENT_TRIES` samples in a row could not be used.
+            RuntimeError: In training, no sample of the split can be used.
         """
         batch = self.build(keys)
         return batch if get_worker_info() is None else Parcel.pack(batch)
 
     def build(self, keys: list[SampleKey]) -> Batch:
-        """Returns the batch of the samples at `keys`.
+        """Returns the batch of the samples at `keys`; without any row where evaluation finds no usable sample.
 
         Raises:
-            RuntimeError: `REPLACEMENT_TRIES` samples in a row could not be used.
+            RuntimeError: In training, no sample of the split can be used.
         """
-        skipped: list[str] = []
+        if keys[0].epoch != self._epoch:  # drawn samples are new ones
+            self._epoch, self._known_bad, self._stand_in = keys[0].epoch, set(), 0
+        skipped: dict[int, str] = {}
         rows = [self._usable(key, skipped) for key in keys]
-        while True:
+        while all(row is not None for row in rows):
+            chosen = [row for row in rows if row is not None]
             try:
                 batch = self.collator(
-                    [example for example, _ in rows], [key.counted for _, key in rows], generation=self.generation
+                    [example for example, _ in chosen], [key.counted for _, key in chosen], generation=self.generation
                 )
             except TooLong as error:
                 for row, reason in error.reasons.items():
-                    skipped.append(reason)
-                    rows[row] = self._usable(self._next(rows[row][1]), skipped)
+                    self._mark(chosen[row][1].index, reason, skipped)
+                for row in error.reasons:
+                    rows[row] = self._usable(keys[row], skipped)
             else:
-                batch.skipped = skipped
-                batch.keys = [key for _, key in rows]
-                return batch
+                batch.keys = [key for _, key in chosen]
+                break
+        else:
+            batch = Batch(inputs={}, labels=None, examples=[], counted=[])
+        batch.skipped, batch.bad = list(skipped.values()), list(skipped)
+        return batch
 
-    def _usable(self, key: SampleKey, skipped: list[str]) -> tuple[NumericExample, SampleKey]:
-        for _ in range(REPLACEMENT_TRIES):
+    def _usable(self, key: SampleKey, skipped: dict[int, str]) -> tuple[NumericExample, SampleKey] | None:
+        """Reads a sample, or the first usable one that may stand in for it; None where there is none."""
+        for candidate in self._candidates(key):
+            if candidate.index in self._known_bad:
+                continue
             try:
-                return self.source.example(key), key
+                return self.source.example(candidate), candidate
             except BadSample as error:
-                if key.counted:
-                    skipped.append(str(error))
-                key = self._next(key)
+                self._mark(candidate.index, str(error), skipped)
+        if not self.replace_bad:
+            return None
         raise RuntimeError(
-            f"{REPLACEMENT_TRIES} samples in a row could not be used, the last one because: {skipped[-1:]}. "
-            "Look at the data files, or at max_length if the samples are too long."
+            f"None of the {self.size} training samples can be used, the last one because: {list(skipped.values())[-1:]}"
+            ". Look at the data files, or at max_length if the samples are too long."
         )
 
-    def _next(self, key: SampleKey) -> SampleKey:
-        return SampleKey(key.epoch, (key.index + 1) % self.size, key.counted and self.replace_bad)
+    def _candidates(self, key: SampleKey) -> Iterator[SampleKey]:
+        yield key
+        if self.replace_bad:
+            for step in range(1, self.size):
+                yield key._replace(index=(key.index + step) % self.size)
+            return
+        while self._stand_in < self.size:
+            yield key._replace(index=self._stand_in, counted=False)
+            if self._stand_in in self._known_bad:
+                self._stand_in += 1
+
+    def _mark(self, index: int, reason: str, skipped: dict[int, str]) -> None:
+        self._known_bad.add(index)
+        skipped[index] = reason
 
 
 class NumericLoader:
@@ -122,14 +145,14 @@ class NumericLoader:
         epoch_end: Micro-batches after which an epoch ends, its last window cut short there. None: all.
         num_workers: Worker processes.
         pin_memory: Whether batches are put into page-locked memory.
-        max_bad_share: The run stops when more than this share of the samples seen could not be used.
+        max_bad_share: The run stops when more than this share of the split's samples could not be used.
         named: What has been said about bad samples already; loaders of the same data share it. None: nothing.
 
     Attributes:
         seconds: How long the consumer has waited for its batches, all epochs together.
 
     Raises:
-        RuntimeError: While iterating, when the share of bad samples is above `max_bad_share`.
+        RuntimeError: While iterating, when more samples could not be used than `max_bad_share` of the split.
     """
 
     def __init__(
@@ -152,8 +175,7 @@ class NumericLoader:
         self._epoch = 0
         self._position = 0
         self.seconds = 0.0
-        self._seen = 0
-        self._bad: dict[str, int] = {}
+        self._bad: dict[int, str] = {}
         self._named = set() if named is None else named
         self._loader = DataLoader(
             builder,
@@ -200,7 +222,8 @@ class NumericLoader:
         sampler = self._sampler
         settings: dict[str, Any] = {"window": self.window, "seed": sampler.seed}
         settings |= {"batch_size": sampler.batch_size, "world_size": sampler.world_size, "data": self._fingerprint}
-        return {"epoch": self._epoch, "position": self._position, "batches": len(self), **settings}
+        place = {"epoch": self._epoch, "position": self._position, "batches": len(self)}
+        return {**place, **settings, "bad": sorted(self._bad)}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to a saved position.
@@ -233,21 +256,21 @@ class NumericLoader:
                 "new run."
             )
         self._epoch, self._position = state["epoch"], state["position"]
+        self._bad = dict.fromkeys(state.get("bad", ()), "") | self._bad
 
     def _account(self, batch: Batch) -> None:
-        self._seen += len(batch)
-        for reason in batch.skipped:
+        for index, reason in zip(batch.bad, batch.skipped, strict=True):
             if reason not in self._named:
                 self._named.add(reason)
                 log.warning("Sample skipped: %s", reason)
-            self._bad[reason] = self._bad.get(reason, 0) + 1
-        bad = sum(self._bad.values())
-        # Under 20 samples one bad file would be a large share; the rule starts to mean something after that.
-        if bad > self.max_bad_share * max(self._seen, 20):
-            listed = "\n  ".join(list(self._bad)[:20])
+            self._bad[index] = reason
+        # Of distinct samples, and against the whole split: how many came up so far, or how often, decides nothing.
+        # In a split of fewer than 20 samples one bad file would be a large share.
+        if len(self._bad) > self.max_bad_share * max(self._builder.size, 20):
+            listed = "\n  ".join([reason for reason in self._bad.values() if reason][:20])
             raise RuntimeError(
-                f"{bad} of {self._seen} samples could not be used, more than max_bad_share={self.max_bad_share} allows:"
-                f"\n  {listed}\nMend the data, or raise max_bad_share."
+                f"{len(self._bad)} of {self._builder.size} samples could not be used, more than "
+                f"max_bad_share={self.max_bad_share} allows:\n  {listed}\nMend the data, or raise max_bad_share."
             )
 
 

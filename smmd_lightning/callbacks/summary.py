@@ -125,10 +125,11 @@ def _data(trainer: Trainer) -> dict[str, str]:
     data: Any = getattr(trainer, "datamodule", None)
     if data is None or not hasattr(data, "size"):
         return {}
-    splits = ("train", "val", "test") if trainer.training or trainer.sanity_checking else ("test",)
+    fitting = trainer.training or trainer.sanity_checking
+    splits = ("train", "val")[: 2 if trainer.limit_val_batches else 1] if fitting else ("test",)
     sizes = ", ".join(f"{split} {data.size(split):,}" for split in splits)
     facts = {"data": f"{type(data).__name__}: {sizes}"}
-    if len(splits) > 1:
+    if fitting:
         accumulated, processes = trainer.accumulate_grad_batches, trainer.world_size
         effective = data.batch_size * accumulated * processes
         facts["batch"] = f"{effective} = {data.batch_size} x {accumulated} accumulated x {processes} process(es)"

@@ -163,7 +163,16 @@ def test_a_mixture_holds_each_part_by_its_weight_and_each_sample_equally_often()
 def test_a_mixture_is_evaluated_on_every_sample_of_every_part_once():
     source = mixture().source("val")
     tasks = [source.example(SampleKey(0, index)).meta["task"] for index in range(len(source))]
-    assert tasks == ["clock"] * 3 + ["math"] * 4
+    assert sorted(tasks) == ["clock"] * 3 + ["math"] * 4
+    ids = [source.example(SampleKey(0, index)).id for index in range(len(source))]
+    assert len(set(ids)) == 7
+
+
+def test_a_limit_keeps_every_part_of_a_mixture_by_its_share():
+    parts = [Part(DrawnArithmetic(val_size=300), weight=1), Part(DrawnWordProblems(val_size=100), weight=1)]
+    module = MixedDataModule(TEXT, parts, limit=40)
+    kinds = [module.example("val", SampleKey(0, index)).id[0] for index in range(module.size("val"))]
+    assert (kinds.count("0"), kinds.count("1")) == (30, 10)
 
 
 def test_text_and_image_rows_share_a_batch():

@@ -41,7 +41,7 @@ class CountingCollator:
         }
         if long:
             raise TooLong(long)
-        labels = torch.full((len(examples), 40), IGNORE_INDEX)
+        labels = torch.full((len(examples), 450), IGNORE_INDEX)
         for row, example in enumerate(examples):
             if counted[row]:
                 labels[row, 1 : 2 + int(example.answer)] = int(example.answer)
@@ -199,13 +199,57 @@ def test_a_sample_over_max_length_is_skipped_and_named():
 
 
 def test_too_many_bad_samples_stop_the_run_with_a_list():
-    with pytest.raises(RuntimeError, match=r"max_bad_share=0.1 allows:\n(  row \d+ is broken\n){5}Mend the data"):
+    with pytest.raises(RuntimeError, match=r"max_bad_share=0.1 allows:\n(  row \d+ is broken\n){10}Mend the data"):
         list(make(size=40, batch_size=5, bad=range(10), train=False, share=0.1))
 
 
-def test_nothing_but_bad_samples_stops_the_run():
-    with pytest.raises(RuntimeError, match=r"100 samples in a row could not be used.*row 0 is broken"):
-        list(make(size=1, batch_size=1, bad=[0]))
+def test_nothing_but_bad_samples_stops_a_training():
+    with pytest.raises(RuntimeError, match=r"None of the 3 training samples can be used.*row \d is broken"):
+        list(make(size=3, batch_size=1, bad=range(3)))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_evaluation_without_a_usable_sample_yields_batches_without_rows_and_ends(workers):
+    for trouble in ({"bad": range(300)}, {"max_length": -1}):
+        batches = list(make(size=300, batch_size=30, train=False, share=1.0, workers=workers, **trouble))
+        assert [len(batch) for batch in batches] == [0] * 10
+        assert sorted(index for batch in batches for index in batch.bad) == list(range(300))
+
+
+def test_a_hundred_bad_samples_in_a_row_are_no_end_where_the_share_allows_them():
+    for train in (True, False):
+        batches = list(make(size=300, batch_size=10, bad=range(250), train=train, share=1.0, max_length=999))
+        rows = [row for batch in batches for row in zip(batch.examples, batch.counted, strict=True)]
+        assert {int(example.answer) for example, _ in rows} <= set(range(250, 300))
+        assert sum(counted for _, counted in rows) == (300 if train else 50)
+
+
+def test_samples_that_fit_are_found_among_many_that_do_not():
+    batches = list(make(size=400, batch_size=10, max_length=7, share=1.0))  # 8 of 400
+    assert {int(example.answer) for batch in batches for example in batch.examples} == set(range(8))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_share_of_bad_samples_is_that_of_the_whole_split(seed):
+    """4 % bad never end a run with a limit of 5 %, in whatever order they come; 6 % always do."""
+    order = torch.randperm(400, generator=torch.Generator().manual_seed(seed)).tolist()
+    for epochs in range(2):
+        loader = make(size=400, batch_size=4, bad=order[:16], share=0.05, max_length=999)
+        for _ in range(epochs + 1):
+            list(loader)
+    with pytest.raises(RuntimeError, match="21 of 400 samples could not be used"):
+        list(make(size=400, batch_size=1, bad=order[:24], share=0.05, max_length=999))
+
+
+def test_bad_samples_are_remembered_over_resuming():
+    first = make(size=40, batch_size=2, bad=[3, 5, 30], share=0.06)
+    with pytest.raises(RuntimeError, match="3 of 40"):
+        list(first)
+    state = first.state_dict()
+    second = make(size=40, batch_size=2, bad=[3, 5, 30], share=0.06)
+    second.load_state_dict(state | {"bad": [3, 30]})
+    with pytest.raises(RuntimeError, match="3 of 40"):
+        list(second)
 
 
 def test_batches_leave_workers_as_they_are_made_without_them():
