@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from smmd_lightning.losses import kernels
@@ -26,7 +27,8 @@ from smmd_lightning.losses.settings import LARGEST, check_choice, check_number, 
 from smmd_lightning.vocabulary import NumericVocabulary
 
 Term = Literal["smmd", "mmd", "smooth"]
-Kernel = Literal["gaussian", "laplace", "random", "shuffled"]
+Kernel = Literal["gaussian", "laplace", "energy", "identity", "random", "shuffled"]
+KERNELS = ("gaussian", "laplace", "energy", "identity", "random", "shuffled")
 
 
 class SMMDLoss(NumericLoss):
@@ -70,28 +72,31 @@ class SMMDLoss(NumericLoss):
         smoothness: float | Literal["auto"] = "auto",
         distance: kernels.Distance = "absolute",
         period: float | None = None,
-        seed: int = 42,
+        seed: int | None = None,
     ) -> None:
         """Take the settings; nothing is computed before `bind`.
 
         Args:
             term: `smmd`, or one of its two terms alone.
-            kernel: `gaussian` exp(-d^2 / 2 s^2) or `laplace` exp(-d / s); two controls that should not help:
-                `random`, a kernel that ignores values, and `shuffled`, the Gaussian of randomly swapped
-                values.
+            kernel: `gaussian` exp(-d^2 / 2 s^2) or `laplace` exp(-d / s). With `term: mmd` also `energy`, -d / 2,
+                which makes the loss the CRPS of the token's value and has no bandwidth, and `identity`, 1 for equal
+                values, which makes it the Brier score. Two controls that should not help: `random`, a kernel that
+                ignores values, and `shuffled`, the Gaussian of randomly swapped values.
             bandwidths: s, in units of the (squashed) distance; the kernel is the average over them.
             squash: Distances are rescaled so that the smallest is 1 and the largest this; None or 0 for off.
             smoothness: alpha; `auto` is the published 1 / (2 mean degree).
             distance: `absolute`, `log` or `circular`; see `kernels.pairwise_distances`.
             period: Of the circular distance, in units of the values: 60 where tokens are whole minutes.
-            seed: Of the `random` and `shuffled` kernels.
+            seed: Of the `random` and `shuffled` kernels. None: the run's seed, as torch knows it at `bind`.
 
         Raises:
             ValueError: A setting is outside its range, or the settings contradict each other.
         """
         super().__init__()
         check_choice("term", term, ("smmd", "mmd", "smooth"))
-        check_choice("kernel", kernel, ("gaussian", "laplace", "random", "shuffled"))
+        check_choice("kernel", kernel, KERNELS)
+        if kernel in ("energy", "identity") and term != "mmd":
+            raise ValueError(f"kernel={kernel!r} is a score by itself: set term='mmd', got term={term!r}.")
         check_choice("distance", distance, ("absolute", "log", "circular"))
         if not bandwidths:
             raise ValueError("bandwidths must hold at least one number, got none.")
@@ -116,20 +121,26 @@ class SMMDLoss(NumericLoss):
         self.seed = seed
 
     def kernel_matrix(self, values_N: Tensor) -> Tensor:
-        """(N, N) kernel of the values, in their dtype, entries in [0, 1]."""
+        """(N, N) kernel of the values, in their dtype; entries in [0, 1], of `energy` not above 0."""
+        seed = torch.initial_seed() if self.seed is None else self.seed
         if self.kernel == "random":
-            return kernels.random_kernel(values_N, self.seed)
+            return kernels.random_kernel(values_N, seed)
         if self.kernel == "shuffled":
-            values_N = kernels.shuffle_values(values_N, self.seed)
+            values_N = kernels.shuffle_values(values_N, seed)
         distances_NN = kernels.pairwise_distances(values_N, self.distance, self.period)
+        if self.kernel == "identity":
+            return (distances_NN == 0).to(values_N)
+        if self.kernel == "energy":
+            return -kernels.squash(distances_NN, self.squash) / 2
         shape = kernels.laplace if self.kernel == "laplace" else kernels.gaussian
         return kernels.average_kernel(kernels.squash(distances_NN, self.squash), shape, self.bandwidths)
 
     def make_tables(self, vocabulary: NumericVocabulary) -> dict[str, Tensor]:
         """Compute A = a K + b L in float64, in two parts."""
         kernel_NN = self.kernel_matrix(vocabulary.values)
-        alpha = kernels.smoothness_weight(kernel_NN) if self.smoothness == "auto" else self.smoothness
-        mmd, smooth = {"smmd": (1.0, alpha), "mmd": (1.0, 0.0), "smooth": (0.0, alpha)}[self.term]
+        mmd, smooth = float(self.term != "smooth"), 0.0
+        if self.term != "mmd":
+            smooth = kernels.smoothness_weight(kernel_NN) if self.smoothness == "auto" else self.smoothness
         coupling_NN, diagonal_N = smmd_form(kernel_NN, mmd, smooth)
         return {"coupling_NN": coupling_NN, "diagonal_N": diagonal_N}
 

@@ -1,5 +1,6 @@
 """SMMD against the published code's numbers, the formulas written as loops, and what it is for."""
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -256,6 +257,7 @@ def test_shuffled_kernel_holds_the_same_numbers_elsewhere():
     [
         ({"term": "both"}, "term must be one of smmd, mmd, smooth, got 'both'"),
         ({"kernel": "rbf"}, "kernel must be one of"),
+        ({"kernel": "energy"}, "kernel='energy' is a score by itself: set term='mmd', got term='smmd'"),
         ({"bandwidths": ()}, "bandwidths must hold at least one number"),
         ({"bandwidths": (math.nan,)}, "each of bandwidths must be a finite number .* got nan"),
         ({"bandwidths": (1e-300,)}, "each of bandwidths must be a finite number from 1e-06 .* got 1e-300"),
@@ -285,3 +287,32 @@ def test_a_period_that_would_make_two_values_equal_is_refused(period):
 def test_values_without_a_logarithm_are_refused():
     with pytest.raises(ValueError, match=r"distance='log' .* above -1; got -1"):
         SMMDLoss(distance="log").bind(NumericVocabulary(range(3), [-1, 0, 1]))
+
+
+def test_the_energy_kernel_makes_the_crps_and_the_identity_the_brier_score():
+    values = [0, 1, 3, 3, 7, 22]  # irregular, with a pair of twins
+    logits = torch.randn(6, 6, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+    target = torch.arange(6)
+    numbers = NumericVocabulary(range(6), values)
+    crps = SMMDLoss("mmd", "energy", squash=None).bind(numbers)(logits, target)
+    brier = SMMDLoss("mmd", "identity").bind(numbers)(logits, target)
+    distinct = sorted(set(values))
+    for i, p in enumerate(logits.softmax(1).tolist()):
+        mass = {x: sum(q for v, q in zip(values, p, strict=True) if v == x) for x in distinct}
+        expected = sum(
+            (high - low) * (sum(mass[x] for x in distinct if x <= low) - (values[i] <= low)) ** 2
+            for low, high in itertools.pairwise(distinct)
+        )  # the integral of (F(x) - 1[x >= y])^2
+        assert crps[i].item() == pytest.approx(expected, rel=1e-6)
+        assert brier[i].item() == pytest.approx(sum((q - (x == values[i])) ** 2 for x, q in mass.items()), rel=1e-6)
+
+
+def test_control_kernels_follow_the_runs_seed():
+    values = torch.arange(10, dtype=torch.float64)
+    made = []
+    for seed in (1, 2, 1):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            made.append(SMMDLoss(kernel="shuffled").kernel_matrix(values))
+    assert torch.equal(made[0], made[2])
+    assert not torch.equal(made[0], made[1])
