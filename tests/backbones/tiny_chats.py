@@ -10,8 +10,8 @@ from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.tiny.presets import PRESETS
 from smmd_lightning.types import IGNORE_INDEX
 
-TEXT = ("llama", "qwen2")
-VISION = ("qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision")
+TEXT = ("llama", "qwen2", "qwen3", "gemma3-text")
+VISION = ("qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision", "llava-next", "mistral3")
 
 
 def make(name, **settings):

@@ -11,6 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from smmd_lightning.backbones.tiny import tokenizer as tiny_tokenizer
+from smmd_lightning.backbones.tiny.current import (
+    FAMILIES,
+    TEXT_FAMILIES,
+    current_config,
+    current_processor,
+    pinpoints,
+)
 from smmd_lightning.backbones.tiny.preset import TinyPreset
 
 if TYPE_CHECKING:
@@ -24,6 +31,10 @@ MARKUP = {
     "qwen3-vl": "qwen-vl",
     "llava": "llava",
     "llava-onevision": "llava-onevision",
+    "qwen3": "qwen",
+    "gemma3-text": "gemma",
+    "llava-next": "llava",
+    "mistral3": "mistral3",
 }
 
 
@@ -53,6 +64,9 @@ def config(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Pretrained
     vision = {**_vision(preset), **preset.vision}
     tied: dict[str, Any] = {"tie_word_embeddings": preset.tied}
     token: Callable[[str], Any] = tokenizer.convert_tokens_to_ids
+    if preset.family in FAMILIES:
+        image_id = 0 if preset.family in TEXT_FAMILIES else token("[IMG]" if preset.family == "mistral3" else "<image>")
+        return current_config(preset, text, vision, image_id, special)
     if preset.family == "llama":
         return transformers.LlamaConfig(**text, **tied)
     if preset.family == "qwen2":
@@ -89,7 +103,7 @@ def config(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Pretrained
         vision_config={"model_type": "siglip_vision_model", "vision_use_head": False, **vision},
         image_token_index=token("<image>"),
         video_token_index=token("<video>"),
-        image_grid_pinpoints=_pinpoints(preset),
+        image_grid_pinpoints=pinpoints(preset),
         **special,
         **tied,
     )
@@ -107,8 +121,10 @@ def processor(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Any:
     pixels: dict[str, Any] = {"image_mean": [preset.pixel_mean] * 3, "image_std": [preset.pixel_std] * 3}
     square = {"height": preset.image_size, "width": preset.image_size}
     template = tokenizer.chat_template
-    if preset.family in ("llama", "qwen2"):
+    if preset.family in ("llama", "qwen2", *TEXT_FAMILIES):
         return tokenizer
+    if preset.family in FAMILIES:
+        return current_processor(preset, tokenizer, pixels)
     if preset.family == "llava":
         images = transformers.CLIPImageProcessor(size={"shortest_edge": preset.image_size}, crop_size=square, **pixels)
         return transformers.LlavaProcessor(
@@ -122,7 +138,7 @@ def processor(preset: TinyPreset, tokenizer: PreTrainedTokenizerFast) -> Any:
     if preset.family == "llava-onevision":
         return transformers.LlavaOnevisionProcessor(
             image_processor=transformers.LlavaOnevisionImageProcessor(
-                size=square, image_grid_pinpoints=_pinpoints(preset), **pixels
+                size=square, image_grid_pinpoints=pinpoints(preset), **pixels
             ),
             tokenizer=tokenizer,
             video_processor=transformers.LlavaOnevisionVideoProcessor(size=square, **pixels),
@@ -175,7 +191,7 @@ def _text(preset: TinyPreset, entries: int) -> dict[str, Any]:
 
 
 def _vision(preset: TinyPreset) -> dict[str, Any]:
-    if preset.family in ("llava", "llava-onevision"):
+    if preset.family in ("llava", "llava-onevision", "llava-next", "mistral3"):
         return {
             "hidden_size": preset.vision_hidden,
             "intermediate_size": preset.vision_mlp,
@@ -183,7 +199,7 @@ def _vision(preset: TinyPreset) -> dict[str, Any]:
             "num_attention_heads": preset.vision_heads,
             "image_size": preset.image_size,
             "patch_size": preset.patch,
-            **({"projection_dim": preset.vision_hidden} if preset.family == "llava" else {}),
+            **({"projection_dim": preset.vision_hidden} if preset.family in ("llava", "llava-next") else {}),
         }
     qwen = {
         "depth": preset.vision_layers,
@@ -206,9 +222,3 @@ def _vision(preset: TinyPreset) -> dict[str, Any]:
     if preset.family == "qwen2.5-vl":  # attention within windows of half the image, but for the last block
         return {**qwen, "window_size": preset.image_size // 2, "fullatt_block_indexes": [last]}
     return {**qwen, "num_position_embeddings": preset.grid**2, "deepstack_visual_indexes": list(range(last))[:1]}
-
-
-def _pinpoints(preset: TinyPreset) -> list[list[int]]:
-    """The layouts of tiles that LLaVA-OneVision may cut an image into: one, or two side by side or stacked."""
-    edge = preset.image_size
-    return [[edge, edge], [edge, 2 * edge], [2 * edge, edge]]

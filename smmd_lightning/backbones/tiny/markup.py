@@ -64,6 +64,22 @@ LLAVA = (
     "{% else %}" + _content() + "{{ ' ' }}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}{{ 'ASSISTANT:' }}{% endif %}"
 )
+GEMMA = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{{ '<start_of_turn>' + ('model' if message['role'] == 'assistant' else message['role']) + '\\n' }}"
+    + _content()
+    + "{{ '<end_of_turn>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<start_of_turn>model\\n' }}{% endif %}"
+)
+MISTRAL = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if message['role'] == 'user' %}{{ '[INST]' }}" + _content("[IMG]") + "{{ '[/INST]' }}"
+    "{% elif message['role'] == 'assistant' %}" + _content() + "{{ eos_token }}"
+    "{% else %}{{ '[SYSTEM_PROMPT]' }}" + _content() + "{{ '[/SYSTEM_PROMPT]' }}{% endif %}{% endfor %}"
+)
+MISTRAL_TOKENS = (
+    "<s>", "</s>", "<pad>", "[INST]", "[/INST]", "[IMG]", "[IMG_BREAK]", "[IMG_END]", "[SYSTEM_PROMPT]",
+    "[/SYSTEM_PROMPT]",
+)  # fmt: skip
 QWEN_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 QWEN_VL_TOKENS = (*QWEN_TOKENS, "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
 ONEVISION_TOKENS = (*QWEN_TOKENS, "<image>", "<video>")
@@ -72,6 +88,10 @@ QWEN_IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
 MARKUPS = {
     "llama": Markup(("<s>", "</s>", "<pad>"), "</s>", "<pad>", "<s>", LLAMA),
     "llava": Markup(("<s>", "</s>", "<pad>", "<image>"), "</s>", "<pad>", "<s>", LLAVA),
+    "gemma": Markup(
+        ("<bos>", "<eos>", "<pad>", "<start_of_turn>", "<end_of_turn>"), "<end_of_turn>", "<pad>", "<bos>", GEMMA
+    ),
+    "mistral3": Markup(MISTRAL_TOKENS, "</s>", "<pad>", "<s>", MISTRAL),
     "qwen": Markup(QWEN_TOKENS, "<|im_end|>", "<|endoftext|>", None, _chatml()),
     "qwen-vl": Markup(QWEN_VL_TOKENS, "<|im_end|>", "<|endoftext|>", None, _chatml(QWEN_IMAGE)),
     "llava-onevision": Markup(ONEVISION_TOKENS, "<|im_end|>", "<|endoftext|>", None, _chatml("<image>\\n")),

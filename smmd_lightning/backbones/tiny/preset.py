@@ -8,7 +8,10 @@ from typing import Any, Literal
 
 from smmd_lightning.backbones.tiny.tokenizer import WORDS
 
-Family = Literal["llama", "qwen2", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision"]
+Family = Literal[
+    "llama", "qwen2", "qwen3", "gemma3-text", "qwen2-vl", "qwen2.5-vl", "qwen3-vl", "llava", "llava-onevision",
+    "llava-next", "mistral3",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class TinyPreset:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        edge = self.patch * (self.merge if self.family.startswith("qwen") else 1)
+        edge = self.patch * (self.merge if self.family.startswith(("qwen", "mistral3")) else 1)
         if self.image_size % edge:
             raise ValueError(f"image_size must be a multiple of {edge} pixels (patch x merge), got {self.image_size}")
         if self.hidden % (2 * self.heads):
@@ -89,4 +92,4 @@ class TinyPreset:
     @property
     def image_tokens(self) -> int:
         """Tokens of one square image of full size, Qwen and LLaVA-1.5."""
-        return (self.grid // (self.merge if self.family.startswith("qwen") else 1)) ** 2
+        return (self.grid // (self.merge if self.family.startswith(("qwen", "mistral3")) else 1)) ** 2

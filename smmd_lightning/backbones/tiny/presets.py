@@ -30,6 +30,10 @@ PRESETS: dict[str, TinyPreset] = {
     "qwen3-vl": TinyPreset("qwen3-vl", tied=True),
     "llava": TinyPreset("llava"),
     "llava-onevision": TinyPreset("llava-onevision"),
+    "qwen3": TinyPreset("qwen3", tied=True),
+    "gemma3-text": TinyPreset("gemma3-text", tied=True),
+    "llava-next": TinyPreset("llava-next"),
+    "mistral3": TinyPreset("mistral3"),
     # Reads plain clock faces, and pie charts, after a few minutes of training on a CPU: weights about as large as
     # 1/sqrt(hidden), slow rotary angles for short rows, and loud positions, so that attention finds the image early.
     "clock": TinyPreset(

@@ -14,8 +14,16 @@ from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.tiny.presets import PRESETS
 from smmd_lightning.types import IGNORE_INDEX, NumericExample
 
-VISION = ["tiny:qwen2-vl", "tiny:qwen2.5-vl", "tiny:qwen3-vl", "tiny:llava", "tiny:llava-onevision"]
-TEXT = ["tiny:llama", "tiny:qwen2"]
+VISION = [
+    "tiny:qwen2-vl",
+    "tiny:qwen2.5-vl",
+    "tiny:qwen3-vl",
+    "tiny:llava",
+    "tiny:llava-onevision",
+    "tiny:llava-next",
+    "tiny:mistral3",
+]
+TEXT = ["tiny:llama", "tiny:qwen2", "tiny:qwen3", "tiny:gemma3-text"]
 PICTURE = Image.new("RGB", (64, 64), (3, 40, 200))
 
 MARKUP = [
