@@ -13,6 +13,7 @@ One real example::
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
@@ -50,6 +51,8 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     if trainer.accumulate_grad_batches < 1:
         raise ValueError(f"trainer.accumulate_grad_batches must be at least 1, got {trainer.accumulate_grad_batches}.")
     if stage == "fit":
+        if trainer.limit_train_batches == 0:
+            raise ValueError("trainer.limit_train_batches=0 leaves nothing to train on; null takes all batches.")
         check_monitors(trainer, module)
         check_averaging(trainer)
         check_watched(module)
@@ -241,13 +244,25 @@ def check_trainer(settings: Any) -> None:
     if isinstance(strategy, str) and strategy.startswith(("fsdp", "deepspeed")):
         raise ValueError(_not_lightnings(strategy))
     interval = settings.get("val_check_interval")
-    if isinstance(interval, (int, float)) and interval <= 0:
+    if isinstance(interval, (int, float)) and not 0 < interval < math.inf:
         raise ValueError(
             f"trainer.val_check_interval must be above 0, got {interval}: a share of an epoch (0.5) or a number of "
             "micro-batches. To leave validation out, set trainer.limit_val_batches=0."
         )
+    every = settings.get("check_val_every_n_epoch")
+    if every is not None and every < 1:
+        raise ValueError(
+            f"trainer.check_val_every_n_epoch must be at least 1, got {every}, or null to count micro-batches over "
+            "epochs. To leave validation out, set trainer.limit_val_batches=0."
+        )
+    for name in ("limit_train_batches", "limit_val_batches", "limit_test_batches", "limit_predict_batches"):
+        limit = settings.get(name)
+        if isinstance(limit, (int, float)) and not 0 <= limit < math.inf:
+            raise ValueError(
+                f"trainer.{name} must be a share of the batches (0.25) or a number of them (8), got {limit}; null: all."
+            )
     clip = settings.get("gradient_clip_val")
-    if clip is not None and clip < 0:
+    if clip is not None and not 0 <= clip < math.inf:
         raise ValueError(f"trainer.gradient_clip_val must be at least 0, got {clip}. 0 or null does not clip.")
 
 

@@ -16,21 +16,42 @@ from jsonargparse import Namespace
 
 MASK = "***"
 
-# "pad_token" and "max_new_tokens" are no secrets, so a bare "token" counts only as a whole name.
 _NAME = re.compile(
-    r"(^|_)(api|access|auth|bearer|hf|hub|private|refresh|secret|session|wandb|comet|neptune)_?(token|key)s?$"
-    r"|^(token|auth|authorization|apikey)$|passw(or)?d|passphrase|secret|credential",
+    r"(^|_)(api|access|account|auth|encryption|hf|hub|private|sas|secret|session|shared|signing|wandb|comet|neptune)_?keys?$"
+    r"|(^|_)tokens?$|^(auth|authorization|apikey)$|passw(or)?d|passphrase|secret|credential|webhook|connection_?string",
+    re.IGNORECASE,
+)
+# Tokens of a tokenizer and numbers of tokens are no secrets.
+_OF_TEXT = re.compile(
+    r"(^|_)(pad|eos|bos|unk|sep|cls|mask|image|images|video|audio|boi|eoi|special|stop|start|end|text|new|max|min|num|all"
+    r"|prompt|answer|context|per|of|stop|image_end|image_start|forced|decoder_start|numeric)_tokens?$|^tokens$",
     re.IGNORECASE,
 )
 _URL = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")
-_QUERY = re.compile(r"([?&](?:[\w-]*[_-])?(?:token|api_?key|key|secret|password|signature)=)[^&\s#]+", re.IGNORECASE)
+_USER = re.compile(r"(?<=://)[^/\s:@]{12,}@")
+_QUERY = re.compile(
+    r"([?&](?:[\w-]*[_-])?(?:token|api_?key|key|secret|password|signature|sig|code)=)[^&\s#]+", re.IGNORECASE
+)
+_HOOK = re.compile(
+    r"((?:hooks\.slack\.com/|discord(?:app)?\.com/api/webhooks/|webhook\.office\.com/)[^\s?#]*?)[^/\s?#]+$"
+)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting's name says that its value is a secret.
+
+    >>> [is_secret(name) for name in ("github_token", "api-key", "pad_token", "max_new_tokens", "token")]
+    [True, True, False, False, True]
+    """
+    name = name.replace("-", "_").replace(" ", "_")
+    return bool(_NAME.search(name)) and not _OF_TEXT.search(name)
 
 
 def masked(settings: Any, name: str = "") -> Any:
     """Returns settings with secrets replaced by `***`; those given are not changed.
 
     A secret is a text or number whose name says so (`api_key`, `hf_token`, `password`, …) or stands below such a name,
-    and the password or token in a URL.
+    and the password, token, signature or webhook in a URL.
 
     Args:
         settings: Nested mappings, namespaces (jsonargparse), lists and values.
@@ -45,12 +66,13 @@ def masked(settings: Any, name: str = "") -> Any:
         return copy
     if isinstance(settings, (list, tuple)):
         return type(settings)(masked(value, name) for value in settings)
-    if _NAME.search(name) and isinstance(settings, (str, int, float)) and not isinstance(settings, bool) and settings:
+    if is_secret(name) and isinstance(settings, (str, int, float)) and not isinstance(settings, bool) and settings:
         return MASK
     if isinstance(settings, str):
-        return _QUERY.sub(rf"\1{MASK}", _URL.sub(rf"\1:{MASK}@", settings))
+        text = _USER.sub(f"{MASK}@", _URL.sub(rf"\1:{MASK}@", settings))
+        return _HOOK.sub(rf"\1{MASK}", _QUERY.sub(rf"\1{MASK}", text))
     return settings
 
 
 def _below(name: str, key: str) -> str:
-    return name if _NAME.search(name) else key
+    return name if is_secret(name) else key

@@ -11,7 +11,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA, Quantization
 from smmd_lightning.backbones.checking import check_names
-from smmd_lightning.callbacks.checks import check_optimizer, check_precision, check_strategy
+from smmd_lightning.callbacks.checks import check_optimizer, check_precision, check_strategy, check_trainer
 from smmd_lightning.cli import main
 from smmd_lightning.optimizers import MuonAdamW
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
@@ -259,3 +259,19 @@ def test_a_cpu_that_only_imitates_bfloat16_is_named(monkeypatch):
         warnings.simplefilter("error")
         check_precision("bf16-mixed", "cpu")
         check_precision("32-true", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("check_val_every_n_epoch", 0),
+        ("limit_train_batches", -1),
+        ("limit_val_batches", float("nan")),
+        ("limit_test_batches", float("inf")),
+        ("gradient_clip_val", float("nan")),
+        ("val_check_interval", float("nan")),
+    ],
+)
+def test_trainer_settings_out_of_range_are_named(setting, value):
+    with pytest.raises(ValueError, match=f"trainer.{setting} must be"):
+        check_trainer({setting: value})

@@ -1,5 +1,6 @@
 """Keys and passwords never reach a saved config; everything else does."""
 
+import pytest
 from jsonargparse import Namespace
 
 from smmd_lightning.callbacks.masking import masked
@@ -57,3 +58,46 @@ def test_what_stands_below_a_secret_name_and_in_the_query_of_a_url_is_masked_too
         "upload": "https://host/?X-Amz-Signature=***&part=2",
         "page": "https://host/x?monkey=1&tokens=2",
     }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "api-key", "github_token", "tracking_token", "sas_token", "GITHUB_TOKEN", "x-auth-token", "account_key",
+        "slack_webhook", "webhook_url", "connection_string", "hf_tokens", "client_secret", "Authorization",
+    ],
+)  # fmt: skip
+def test_names_of_secrets_in_any_spelling(name):
+    assert masked({name: "s3cret"}) == {name: "***"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "eos_token",
+        "image_token",
+        "stop_tokens",
+        "max_tokens",
+        "num_image_tokens",
+        "tokens",
+        "keys",
+        "keyboard",
+        "monkey",
+    ],
+)
+def test_words_and_numbers_of_a_tokenizer_stay(name):
+    assert masked({name: "plain"}) == {name: "plain"}
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://ghp_0123456789abcdef@host/x", "https://***@host/x"),
+        ("https://host/x?sv=1&sig=abc%3D&se=2", "https://host/x?sv=1&sig=***&se=2"),
+        ("https://hooks.slack.com/services/T0/B0/abcdef", "https://hooks.slack.com/services/T0/B0/***"),
+        ("https://discord.com/api/webhooks/12/abc-def", "https://discord.com/api/webhooks/12/***"),
+        ("ssh://git@host/x", "ssh://git@host/x"),
+    ],
+)
+def test_secrets_inside_urls(url, shown):
+    assert masked({"uri": url}) == {"uri": shown}
