@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks import kept
 from benchmarks.harness import RESULTS
 
 COMPARISONS = sorted(path.parent for path in RESULTS.glob("*/results.csv"))
@@ -47,3 +48,27 @@ def test_the_settings_are_part_of_the_project():
         pytest.skip("this is no git checkout")
     assert kept
     assert found.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [
+        ("four_tasks", {("clock", "dist2"): "better"}),
+        ("soft_targets", {("clock", "dist2"): "better"}),
+        (
+            "place_and_schedule",
+            {("clock", "warmup"): "better", ("clock", "ce"): "better", ("clock", "light"): "better"}
+            | {("products", loss): "uneven spread" for loss in ("place", "warmup", "decay", "ce", "light")},
+        ),
+        ("additions", {}),
+    ],
+)
+def test_the_documents_claim_what_the_kept_tables_say(grid, expected):
+    verdicts = kept.findings(grid).verdicts
+    texts = {(task, loss): found.text for task, of in verdicts.items() for loss, found in of.items()}
+    assert {cell: text for cell, text in texts.items() if text != "within noise"} == expected
+
+
+def test_the_command_prints_the_tables(capsys):
+    kept.main(["soft_targets"])
+    assert "| DIST2 | 1 | 4 | 0.5270 [0.4755, 0.5785] | +0.0717 [+0.0154, +0.1281] | 4 : 0 |" in capsys.readouterr().out
