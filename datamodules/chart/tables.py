@@ -21,7 +21,7 @@ from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
 from datamodules.sources.reading import read_table
 from datamodules.sources.splits import check_split, sample_rng, split_of
-from datamodules.sources.tables import Table
+from datamodules.sources.tables import Table, check_answer
 from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
 PART_COLUMNS = ("human_or_machine", "type")
@@ -71,7 +71,7 @@ def label_text(value: Any, where: str) -> str:
     if isinstance(value, float) and value == value and abs(value) < 1e15:
         return str(int(value)) if value == int(value) else str(value)
     if isinstance(value, str) and value.strip():
-        return value.strip()
+        return check_answer(value.strip(), where)
     if isinstance(value, int):
         return str(value)
     raise BadSample(f"{where}: {value!r} is no answer")

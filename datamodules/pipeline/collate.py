@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from jinja2 import TemplateError
 from torch import Tensor
 
 from datamodules.pipeline.packing import pack_rows
@@ -148,6 +149,11 @@ class Collator:
         messages.append({"role": "user", "content": self._content(question, images)})
         marked = self._render([*messages, {"role": "assistant", "content": self._content(ANSWER_MARK)}])
         opened = self._render(messages, add_generation_prompt=True)
+        if self.system_prompt is not None and self.system_prompt.strip() not in opened:
+            raise ValueError(
+                f"The chat template of {self.tokenizer.name_or_path} drops the system message. Leave system_prompt out "
+                "and put its text into prompts, or use a template that renders system messages."
+            )
         before, mark, after = marked.rpartition(ANSWER_MARK)  # the last: a question may hold the sign itself
         if not mark:
             raise ValueError(
@@ -178,7 +184,13 @@ class Collator:
         return min(places)[2] if places else self._eos()
 
     def _render(self, messages: list[dict[str, Any]], **options: Any) -> str:
-        return self.processor.apply_chat_template(messages, tokenize=False, **self.template_options, **options)
+        try:
+            return self.processor.apply_chat_template(messages, tokenize=False, **self.template_options, **options)
+        except TemplateError as error:
+            advice = "" if self.system_prompt is None else " If it has no system role, leave system_prompt out."
+            raise ValueError(
+                f"The chat template of {self.tokenizer.name_or_path} refuses the messages: {error}.{advice}"
+            ) from error
 
     def _content(self, text: str, images: int = 0) -> str | list[dict[str, str]]:
         if not self.takes_images:

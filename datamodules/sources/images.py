@@ -28,6 +28,10 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000
 """What is tried. Pillow knows more, but some start other programs (EPS) or read other files."""
 
 
+BRIGHTEST = 16.0
+"""Floating-point grey from 0 to more than 1 and at most this is light beyond white; above it counts from 0 to 255."""
+
+
 @dataclass(frozen=True)
 class ImageLimits:
     """What an image may be at most.
@@ -121,11 +125,15 @@ def load_image(
             raise BadSample(f"{label}: empty, no bytes at all")
         return _decoded(io.BytesIO(data), limits, label)
     if isinstance(source, (str, Path)):
-        path = Path(source) if root is None else inside(root, source)
+        try:
+            path = Path(source) if root is None else inside(root, source)
+        except (OSError, RuntimeError) as error:  # a link that leads to itself
+            raise BadSample(f"{name or source}: cannot be followed ({error})") from error
         name = name or str(path)
         try:
             if not path.exists():
-                raise BadSample(f"{name}: no such file")
+                hint = "; folders are parted by / here, not by a backslash" if "\\" in str(source) else ""
+                raise BadSample(f"{name}: no such file{hint}")
             if not path.is_file():
                 raise BadSample(f"{name}: not a regular file")
             if not path.stat().st_size:
@@ -212,8 +220,10 @@ def _grey_from_deep(image: Image.Image) -> Image.Image:
         grey = values / 257.0
     elif image.mode == "F" and low >= 0 and high <= 1:
         grey = values * 255.0
-    elif low >= 0 and high <= 255:
+    elif low >= 0 and high <= 255 and (image.mode != "F" or high > BRIGHTEST or (values == np.rint(values)).all()):
         grey = values
+    elif high == low:
+        grey = np.clip(values, 0.0, 255.0)
     else:  # no format says what these mean: the range is stretched
         grey = (values - low) * (255.0 / (high - low))
     transparent = image.info.get("transparency")

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
+NO_NUMBER = frozenset({"nan", "inf", "infinity"})
+"""What programs write where a number is missing or out of range; never the answer to a question."""
+
+
 class Table:
     """Rows of one file or hub data set.
 
@@ -104,8 +108,10 @@ class Table:
         if cell is None or cell == "":
             raise BadSample(f"{where}: no image")
         if not isinstance(cell, str):
+            if isinstance(cell, (bool, int, float, list, tuple)):
+                raise BadSample(f"{where}: {cell!r} is neither a path nor a picture")
             return load_image(cell, limits=limits, name=where)
-        cached = any(Path(cell).is_absolute() and Path(cell).is_relative_to(cache) for cache in self.caches)
+        cached = Path(cell).is_absolute() and self._is_cached(cell, where)
         if not cached and self.root is None:
             raise ValueError(f"{where}: {cell!r} is a path, but this data set has no folder of its own")
         try:
@@ -114,6 +120,32 @@ class Table:
             raise
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from error
+
+    def _is_cached(self, path: str, where: str) -> bool:
+        """Whether a file really lies in one of the caches, whatever `..` and links its path holds."""
+        try:
+            real = Path(path).resolve()
+        except (OSError, RuntimeError) as error:
+            raise BadSample(f"{where}: {path!r} cannot be followed ({error})") from error
+        return any(real.is_relative_to(cache.resolve()) for cache in self.caches)
+
+
+def check_answer(text: str, where: str) -> str:
+    """Returns an answer's text.
+
+    Args:
+        text: The answer, without white space around it.
+        where: What to call the cell in errors.
+
+    Raises:
+        BadSample: It holds no letter and no digit, or says in words that there is no number.
+
+    >>> check_answer("7 %", "labels.csv: row 1, column 'answer'")
+    '7 %'
+    """
+    if not any(map(str.isalnum, text)) or text.lstrip("+-").lower() in NO_NUMBER:
+        raise BadSample(f"{where}: {text!r} is no answer")
+    return text
 
 
 def whole_number(value: Any, lowest: int, highest: int, where: str) -> int:

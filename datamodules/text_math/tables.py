@@ -22,7 +22,7 @@ from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
 from datamodules.sources.reading import read_table
 from datamodules.sources.splits import check_split, sample_rng, split_of
-from datamodules.sources.tables import Table
+from datamodules.sources.tables import NO_NUMBER, Table
 from smmd_lightning.answers import answer_text, parse_quantity
 from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
@@ -241,6 +241,8 @@ def _text(row: Mapping[str, Any], column: str, where: str) -> str:
 
 def _final_answer(solution: str, where: str) -> str:
     final = answer_text(solution)
+    if final.lstrip("+-").lower() in NO_NUMBER:
+        raise BadSample(f"{where}: {final!r} is no answer")
     if len(final) > LONGEST_FINAL_ANSWER or "\n" in final or not any(map(str.isalnum, final)):
         start = solution if len(solution) < 60 else solution[:57] + "..."
         raise BadSample(f"{where}: {start!r} has no final answer (#### 72, or: The answer is 72)")

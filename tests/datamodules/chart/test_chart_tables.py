@@ -279,7 +279,7 @@ def test_labels_become_text(label: object, text: str) -> None:
     assert label_text(label, "here") == text
 
 
-@pytest.mark.parametrize("label", [None, "", "  ", [], float("nan"), {}, [None]])
+@pytest.mark.parametrize("label", [None, "", "  ", [], float("nan"), {}, [None], ".", "$", "\u200b", "NaN", "-inf"])
 def test_no_label_is_a_bad_sample(label: object) -> None:
     with pytest.raises(BadSample, match=r"here: .* is no answer"):
         label_text(label, "here")

@@ -231,7 +231,36 @@ def test_one_file_is_dealt_out_by_picture_whatever_the_order(tmp_path: Path) -> 
     assert {split_of("0.png", seed, shares) for seed in range(20)} == {"train", "val", "test"}
 
 
+def test_an_odd_image_cell_is_a_bad_sample(tmp_path: Path) -> None:
+    (tmp_path / "loop.png").symlink_to(tmp_path / "loop.png")
+    for number, (cell, message) in enumerate(
+        [(7, "neither a path nor a picture"), ([1, 2], "neither a path nor a picture"),
+         (True, "neither a path nor a picture"), ("loop.png", "cannot be followed|no such file"),
+         ("img\\a.png", "not by a backslash")]
+    ):  # fmt: skip
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(json.dumps({"image": cell, "hour": 1, "minute": 2}) + "\n")
+        with pytest.raises(BadSample, match=rf"{number}\.jsonl: row 1, column 'image'.*({message})"):
+            open_file(ClockFiles, path, "train").example(key(0))
+
+
 # Clocks from the hub
+
+
+def test_a_cached_path_that_leads_out_of_the_cache_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (tmp_path / "secret.png").write_bytes(png())
+    (cache / "link.png").symlink_to(tmp_path / "secret.png")
+    (cache / "own.png").write_bytes(png())
+    names = [f"{cache}/../secret.png", f"{cache}/link.png", f"{cache}/own.png"]
+    table = datasets.Dataset.from_dict({"image": names, "hour": [1] * 3, "minute": [2] * 3})
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: table)
+    source = open_hub(ClockHub, "someone/clocks", "val", cache_dir=str(cache))
+    for index in (0, 1):
+        with pytest.raises(ValueError, match="has no folder of its own"):
+            source.example(key(index))
+    assert source.example(key(2)).answer == "01:02"
 
 
 def test_a_local_image_folder_reads_like_a_hub_data_set(tmp_path: Path) -> None:

@@ -205,3 +205,24 @@ def test_real_tokenizers_and_templates(real_tokenizers, name, answer):
     assert text.removesuffix(tokenizer.decode(ids[-1:])).strip() == answer
     assert tokenizer.decode(ids[-1:]) == {"llama3": "<|eot_id|>"}.get(name, tokenizer.eos_token)
     assert int(ids[-1]) in batch.stop_ids
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (
+            "{{ raise_exception('System role not supported') if messages[0]['role'] == 'system' }}",
+            "leave system_prompt",
+        ),
+        (
+            "{% for m in messages if m['role'] != 'system' %}[{{ m['role'] }}]{{ m['content'] }}</s>{% endfor %}"
+            "{% if add_generation_prompt %}[assistant]{% endif %}",
+            "drops the system message",
+        ),
+    ],
+)
+def test_a_template_without_a_system_role_is_named_with_the_setting(template, message):
+    processor = load_processor("tiny:llama")
+    processor.chat_template = template
+    with pytest.raises(ValueError, match=message):
+        Collator(processor, system_prompt="Be short.")([NumericExample("1", "1+1?", "2")])

@@ -83,7 +83,12 @@ def test_sixteen_bit_grey_is_scaled_not_clipped() -> None:
     assert [image.getpixel((x, 0))[0] for x in range(2)] == [255, 100]
 
 
-@pytest.mark.parametrize(("values", "grey"), [((0.0, 0.5, 1.0), (0, 128, 255)), ((0.0, 50.0, 200.0), (0, 50, 200))])
+@pytest.mark.parametrize(
+    ("values", "grey"),
+    [((0.0, 0.5, 1.0), (0, 128, 255)), ((0.0, 50.0, 200.0), (0, 50, 200)),
+     ((0.0, 1.0, 2.0), (0, 1, 2)), ((0.0, 0.75, 1.5), (0, 128, 255)), ((-1.0, 0.5, 2.0), (0, 128, 255)),
+     ((300.0, 300.0, 300.0), (255, 255, 255)), ((1.5, 1.5, 1.5), (2, 2, 2)), ((0.0, 12.5, 200.5), (0, 12, 200))],
+)  # fmt: skip
 def test_floating_point_grey(values: tuple[float, ...], grey: tuple[int, ...]) -> None:
     image = load_image(encoded(Image.fromarray(np.array([values, values], dtype=np.float32)), "TIFF"))
     assert tuple(image.getpixel((x, 0))[0] for x in range(3)) == grey

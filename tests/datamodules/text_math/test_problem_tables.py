@@ -162,6 +162,8 @@ def test_braces_in_a_question_do_no_harm(save, cache):
     [
         ({"question": " ", "answer": "4"}, r"problems.jsonl: row 2, column 'question': ' ' is no text"),
         ({"question": "2 + 2?", "answer": None}, r"problems.jsonl: row 2, column 'answer': None is no text"),
+        ({"question": "2 + 2?", "answer": "nan"}, r"row 2, column 'answer': 'nan' is no answer"),
+        ({"question": "2 + 2?", "answer": "So.\n#### -Inf"}, r"row 2, column 'answer': '-Inf' is no answer"),
         ({"question": "2 + 2?", "answer": "####"}, r"row 2, column 'answer': '####' has no final answer"),
         ({"question": "2 + 2?", "answer": "We add.\nIt is 4."}, r"row 2, column 'answer': .* has no final answer"),
         (
