@@ -30,7 +30,8 @@ from smmd_lightning.losses import (
     SMMDLoss,
 )
 from smmd_lightning.report.document import document, section
-from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap, number
+from smmd_lightning.report.heatmap import heatmap
+from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, number
 from smmd_lightning.vocabulary import NumericVocabulary
 
 SURE = 0.9

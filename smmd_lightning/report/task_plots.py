@@ -10,8 +10,9 @@ from typing import Any
 from smmd_lightning.answers import parse_quantity
 from smmd_lightning.metrics import AnswerMetrics
 from smmd_lightning.report.error_bars import error_bars, errors
+from smmd_lightning.report.heatmap import heatmap
 from smmd_lightning.report.judged import NO_DIGIT, Judged, digit_confusion, groups, share_within, wilson
-from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, heatmap, opening
+from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, opening
 
 # -- all tasks ---------------------------------------------------------------------------------------------------
 

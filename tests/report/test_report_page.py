@@ -219,5 +219,11 @@ def test_the_command_does_not_wait_for_the_trainer_to_load(tmp_path, write_run):
     assert "lightning" not in loaded
 
 
+def test_a_run_loads_what_draws_pages_only_when_it_writes_one():
+    code = "import sys, smmd_lightning.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"smmd_lightning.report.page", "smmd_lightning.report.svg", "tensorboard.backend"} & set(loaded)
+
+
 def test_durations_read_well():
     assert [duration(seconds) for seconds in (12.4, 61, 7260)] == ["12 s", "1 min 1 s", "2 h 1 min"]
