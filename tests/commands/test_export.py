@@ -13,6 +13,19 @@ from smmd_lightning.checkpoints.loading import load
 from smmd_lightning.commands.export import export, export_command
 
 
+class WithoutImages:
+    """A source whose pictures are dropped."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __len__(self):
+        return len(self.source)
+
+    def example(self, key):
+        return _without_images(self.source.example(key))
+
+
 def clocks(backbone, **settings):
     """Drawn clocks; for language models, which could not see them, the questions alone."""
     drawn = DrawnClocks(train_size=4, val_size=1, test_size=2, style="plain", image_size=64)
@@ -21,10 +34,7 @@ def clocks(backbone, **settings):
         make = data.source
 
         def source(split):
-            found = make(split)
-            with_images = found.example
-            found.example = lambda key: _without_images(with_images(key))
-            return found
+            return WithoutImages(make(split))
 
         data.source = source
     return data
