@@ -40,3 +40,8 @@ def test_what_is_added_is_a_share_of_the_step():
     assert calls.count(3_000_000) == 7  # two to warm up
     assert 0.3 < found["half"]["cpu"] < 0.8
     assert found[CE]["cpu"] == 0
+
+
+def test_the_share_at_scale_is_that_of_32_blocks():
+    found = loss_overhead.share_at_scale(tokens=2, numbers=20, width=8, inner=16)
+    assert found["share"] == found["loss"] / (32 * found["block"])
