@@ -27,6 +27,9 @@ _HOME = {
     "DrawnCaptions": "captions",
     "NearMissPairs": "preferences",
     "PublishedDataModule": "published",
+    "NumberDataModule": "number",
+    "NumberColumns": "number",
+    "NumberFiles": "number",
     "MixedDataModule": "mixed",
     "Part": "mixed",
 }

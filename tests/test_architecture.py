@@ -63,6 +63,7 @@ DATA_ROOMS = {
     "datamodules.instrument": {"base", "clock", "sources"},
     "datamodules.published": {"base", "sources"},
     "datamodules.text_math": {"base", "sources"},
+    "datamodules.number": {"base", "sources"},
 }
 OF_THE_LIBRARY = {"types", "answers", "compat.messages", "backbones.processors"}
 """What data modules may import of the library."""

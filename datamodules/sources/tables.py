@@ -39,7 +39,7 @@ class Table:
         caches: Further folders in which image files may lie (where `datasets` keeps its downloads).
     """
 
-    def __init__(self, rows: Dataset, name: str, root: Path | None, caches: tuple[Path, ...] = ()) -> None:
+    def __init__(self, rows: Dataset | Any, name: str, root: Path | None, caches: tuple[Path, ...] = ()) -> None:
         self.rows = rows
         self.name = name
         self.root = root
