@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from datamodules.chart.drawn import PROMPTS
-from datamodules.sources.images import ImageLimits
+from datamodules.sources.images import ImageLimits, picture_name
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
 from datamodules.sources.reading import read_table
@@ -147,7 +147,7 @@ class TableCharts:
             prompt=prompt.replace("{question}", question.strip()),
             answer=answer,
             images=(table.image(cell, table.where(index, columns.image), self.limits),),
-            meta=meta | {column: row[column] for column in columns.extra},
+            meta=meta | picture_name(cell) | {column: row[column] for column in columns.extra},
         )
 
     def _kind(self, table: Table, row: Any, part: str) -> str:

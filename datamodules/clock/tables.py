@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from datamodules.clock.times import AnswerFormat, clock_answer, default_prompts
-from datamodules.sources.images import ImageLimits
+from datamodules.sources.images import ImageLimits, picture_name
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import pick_prompt
 from datamodules.sources.reading import read_table
@@ -130,7 +130,7 @@ class TableClocks:
             prompt=pick_prompt(self.prompts, sample_rng(self.seed, self.split, key)),
             answer=clock_answer(hour, minute, second, self.answer_format),
             images=(image,),
-            meta=meta | {column: row[column] for column in columns.extra},
+            meta=meta | picture_name(row[columns.image]) | {column: row[column] for column in columns.extra},
         )
 
     def _time(self, row: Mapping[str, Any], index: int) -> tuple[int, int, int | None]:

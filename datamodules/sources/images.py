@@ -93,6 +93,16 @@ def inside(root: str | Path, name: str | Path) -> Path:
     return path
 
 
+def picture_name(cell: Any) -> dict[str, str]:
+    """Returns the fact that names a sample's picture in predictions; empty where the cell holds the picture itself.
+
+    >>> picture_name("photos/a.jpg")
+    {'picture': 'photos/a.jpg'}
+    """
+    name = cell.get("path") if isinstance(cell, Mapping) else cell
+    return {"picture": str(name)} if isinstance(name, (str, Path)) and str(name) else {}
+
+
 def load_image(
     source: Any, *, root: str | Path | None = None, limits: ImageLimits | None = None, name: str | None = None
 ) -> Image.Image:

@@ -181,6 +181,7 @@ def digit_confusion(pairs: Sequence[tuple[str, str]]) -> dict[int, Counter[tuple
 def groups(rows: Sequence[dict[str, Any]], most: int = 24) -> dict[str, dict[str, list[int]]]:
     """Sorts answers by each fact in their `meta` that has 2 to `most` values: by fact, by value, row numbers.
 
+    A fact that differs in every answer, such as the picture's name, says nothing about kinds and is left out.
     Numbers are sorted as numbers, anything else by how often it comes.
     """
     found: dict[str, dict[Any, list[int]]] = {}
@@ -190,7 +191,7 @@ def groups(rows: Sequence[dict[str, Any]], most: int = 24) -> dict[str, dict[str
                 found.setdefault(name, {}).setdefault(value, []).append(number)
     kept = {}
     for name, by_value in found.items():
-        if 2 <= len(by_value) <= most:
+        if 2 <= len(by_value) <= min(most, len(rows) - 1):
             numeric = all(isinstance(value, (int, float)) for value in by_value)
             ordered = sorted(by_value.items(), key=lambda item: item[0] if numeric else (-len(item[1]), str(item[0])))
             kept[name] = {str(value): numbers for value, numbers in ordered}

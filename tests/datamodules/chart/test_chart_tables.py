@@ -323,4 +323,4 @@ def test_the_real_charts_read_as_they_are() -> None:
             assert example.answer == labels[index]["label"].strip()
             assert example.prompt.startswith(labels[index]["query"].strip())
             assert example.images[0].mode == "RGB"
-            assert example.meta == {"task": "chart", "kind": "augmented"}
+            assert example.meta.items() >= {"task": "chart", "kind": "augmented"}.items()

@@ -68,7 +68,7 @@ def test_rows_become_samples_and_invalid_ones_are_left_out(tmp_path: Path) -> No
     examples = [source.example(key(i)) for i in range(3)]
     assert [example.answer for example in examples] == ["03:05", "12:59", "07:30"]
     assert [example.id for example in examples] == ["labels-1", "labels-2", "labels-4"]
-    assert examples[0].meta == {"task": "clock", "hour": 3, "minute": 5, "second": 9}
+    assert examples[0].meta == {"task": "clock", "picture": "a.png", "hour": 3, "minute": 5, "second": 9}
     assert examples[0].images[0].size == (32, 32)
     source = open_file(ClockFiles, tmp_path / "labels.jsonl", "test", answer_format="HH:MM:SS")
     assert source.example(key(0)).answer == "03:05:09"
