@@ -6,6 +6,7 @@ What is unusual: rows may have different columns and nested cells; only the plac
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ class JsonRows:
         with self.path.open("rb") as lines:
             lines.seek(self._starts[index])
             return _decoded(lines.readline(), f"{self.path}: row {index + 1}")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yields all rows in order, in one pass over the file."""
+        if self._whole is not None:
+            yield from self._whole
+            return
+        with self.path.open("rb") as lines:
+            yield from (_decoded(line, f"{self.path}") for line in lines if line.strip())
 
     def _note(self, row: Any, where: str) -> None:
         if not isinstance(row, dict):

@@ -148,8 +148,10 @@ class NumberRows:
         self.prompts = check_prompts(prompts or ("{question}",), "question") if told else tuple(prompts or ())
         taken = self.chat or ", ".join(f"{name}={column}" for name, column in asdict(self.columns).items() if column)
         log.info("%s: read as %s (%s)", table.name, "a chat file" if self.chat else "a table", taken)
-        indices = range(len(table))
-        self.indices = [i for i in indices if fractions is None or split_of(self._name(i), seed, fractions) == split]
+        self.indices: Sequence[int] = range(len(table))
+        if fractions is not None:
+            names = (self._name(row, index) for index, row in enumerate(table.rows))
+            self.indices = [index for index, name in enumerate(names) if split_of(name, seed, fractions) == split]
 
     def __len__(self) -> int:
         """Rows of this split."""
@@ -200,10 +202,10 @@ class NumberRows:
             raise BadSample(f"{self.table.where(index, self.chat or self.columns.question or '')}: no question")
         return question, answer.strip(), pictures
 
-    def _name(self, index: int) -> str:
+    def _name(self, row: Mapping[str, Any], index: int) -> str:
         """What tells rows apart for a split."""
         try:
-            question, _, pictures = self._parts(self.table.row(index), index)
+            question, _, pictures = self._parts(row, index)
         except BadSample:
             return f"row {index + 1}"
         return "\n".join([*(cell for cell in pictures if isinstance(cell, str)), question])
