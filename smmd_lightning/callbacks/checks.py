@@ -26,6 +26,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.trained_types import check_trained_type
+from smmd_lightning.callbacks.digit_coverage import check_coverage, of_training
 from smmd_lightning.callbacks.stopping_early import check_watcher
 from smmd_lightning.compat.of_torch import cpu_has_bfloat16
 from smmd_lightning.optimizers import MuonAdamW, scale_learning_rates
@@ -73,7 +74,10 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
             backbone.path, revision=backbone.revision, trust_remote_code=backbone.trust_remote_code
         )
         # Raises what there is to say about a tokenizer without numbers.
-        NumericVocabulary.from_tokenizer(getattr(processor, "tokenizer", processor), **asdict(module.vocabulary))
+        tokenizer = getattr(processor, "tokenizer", processor)
+        vocabulary = NumericVocabulary.from_tokenizer(tokenizer, **asdict(module.vocabulary))
+        if stage == "fit":
+            check_coverage(of_training(trainer, tokenizer, vocabulary))
 
 
 def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:

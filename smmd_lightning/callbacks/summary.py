@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from smmd_lightning._version import __version__
+from smmd_lightning.callbacks.digit_coverage import of_training
 from smmd_lightning.checkpoints.atomic import write_text
 
 FILE = "facts.json"
@@ -109,6 +110,8 @@ def collect(trainer: Trainer, module: Any) -> dict[str, str]:
             facts["loss"] += f" + {objective.loss_weight:g} x {type(loss).__name__}"
             if loss.vocabulary is not None:
                 facts["numbers"] = repr(loss.vocabulary)
+                if trainer.training and (found := of_training(trainer, module.tokenizer, loss.vocabulary)):
+                    facts["numbers"] += f", {found}"
     facts |= _data(trainer)
     limit = f"{trainer.max_steps:,} steps" if trainer.max_steps > 0 else f"{trainer.max_epochs} epochs"
     facts["length"] = limit
