@@ -99,6 +99,6 @@ def check_coverage(found: DigitCoverage | None) -> None:
     if found is not None and found.zeros > MOST_ZEROS * found.digits:
         raise ValueError(
             f"model.vocabulary.leading_zeros=false leaves out {100 * found.zeros / found.digits:.0f} % of the digits "
-            f"of {found.answers} training answers: the tokenizer writes {found.example!r} with tokens that begin with a "
-            "zero, on which the numeric loss would be absent. Set --model.vocabulary.leading_zeros=true."
+            f"of {found.answers} training answers: the tokenizer writes {found.example!r} with tokens that begin "
+            "with a zero, on which the numeric loss would be absent. Set --model.vocabulary.leading_zeros=true."
         )

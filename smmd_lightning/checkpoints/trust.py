@@ -6,7 +6,7 @@ counts for nothing.
 
 One real example::
 
-    >>> trusted({"optimizer": {"class_path": "os.system", "init_args": {}}}, "last.ckpt")
+    >>> trusted({"optimizer": {"class_path": "os.system", "init_args": {}}}, "last.ckpt")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     ValueError: last.ckpt asks for optimizer.class_path=os.system, ...
