@@ -9,13 +9,10 @@ Shape legend: B rows, T positions, S supervised positions of an accumulation win
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
-from lightning.pytorch import LightningModule
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities import rank_zero_warn
@@ -26,17 +23,14 @@ from smmd_lightning.backbones.base import Backbone
 from smmd_lightning.backbones.generation import cut_off
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.trained_types import keep_in_float32, refuse_half_precision
-from smmd_lightning.checkpoints.names import compare_names, compare_shapes, trained_names
+from smmd_lightning.checkpoints.restoring import RestorableModule
 from smmd_lightning.checkpoints.resume import (
     begin_next_epoch,
     draw_anew,
     follow_settings,
     group_settings,
-    settle_counters,
 )
 from smmd_lightning.checkpoints.settings import keep_settings
-from smmd_lightning.checkpoints.sharded import read_file
-from smmd_lightning.checkpoints.trust import refuse_url, trusted
 from smmd_lightning.compat.of_lightning import trainer_of
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
@@ -51,11 +45,8 @@ from smmd_lightning.vocabulary import NumericVocabulary
 MANY_CUT_OFF = 0.5
 """Share of answers cut off by the limit of tokens above which it is said."""
 
-WEIGHTS = {"state_dict", "current_model_state"}
-"""Parts of a checkpoint that hold weights by name; the second beside averaged ones (Lightning's WeightAveraging)."""
 
-
-class SMMDModule(LightningModule):
+class SMMDModule(RestorableModule):
     """Fine-tunes a language or vision-language model to answer with numbers.
 
     Args:
@@ -93,7 +84,7 @@ class SMMDModule(LightningModule):
         weight_schedule: WarmUpAndDecay | None = None,
         lr_scale: dict[str, float] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(save_trained_only)
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
         if backbone.quantization is not None and not save_trained_only:
@@ -107,15 +98,11 @@ class SMMDModule(LightningModule):
         self.vocabulary = vocabulary
         self.max_new_tokens = max_new_tokens
         self.watch = watch
-        self.save_trained_only = save_trained_only
         self.save_distributions = save_distributions
         self.metrics = MetricsByTask()
         self._window = Window()
         self._eval_sums = LossSums()
-        self._without_numbers = 0
         self._told_of_cuts = False
-        self._optimizer_before: Any = None
-        self.asking: dict[str, Any] | None = None  # how training put its questions, for exported folders
         keep_settings(self, numeric_loss)
 
     # -- set-up ---------------------------------------------------------------------------------------------------
@@ -294,93 +281,3 @@ class SMMDModule(LightningModule):
                 f"{float(values['cut_off']):.0%} of the answers were cut off by model.max_new_tokens="
                 f"{self.max_new_tokens} before they ended, and may count as wrong for that alone. Raise it."
             )
-
-    # -- checkpoints ----------------------------------------------------------------------------------------------
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Leaves frozen weights out where `save_trained_only` says so, and makes resuming exact."""
-        if self.save_trained_only:
-            trained = trained_names(self)
-            for part in WEIGHTS & checkpoint.keys():
-                checkpoint[part] = {name: value for name, value in checkpoint[part].items() if name in trained}
-        checkpoint["steps_without_numbers"] = self._without_numbers
-        settle_counters(self.trainer, checkpoint)
-        ask = getattr(self.trainer.datamodule, "asking", None)  # type: ignore[attr-defined]
-        checkpoint["asking"] = self.asking if ask is None else ask()
-
-    @classmethod
-    def load_from_checkpoint(  # type: ignore[override]
-        cls,
-        checkpoint_path: str | Path,
-        map_location: Any = None,
-        *,
-        allow: Iterable[str] = (),
-        trust_remote_code: bool = False,
-        strict: bool | None = None,
-        weights_only: bool | None = None,
-        **settings: Any,
-    ) -> Self:
-        """Builds the module that a checkpoint's file describes, with its weights.
-
-        Args:
-            checkpoint_path: A file on this machine.
-            map_location: As in `torch.load`.
-            allow: Packages whose classes the checkpoint may name, beside this project's and `torch.optim`.
-            trust_remote_code: Run code that comes with the model, where the checkpoint asks for it.
-            strict: Whether names must fit, see `load_state_dict`.
-            weights_only: Not used; no code in a checkpoint is ever run.
-            **settings: Constructor arguments that replace the checkpoint's.
-
-        Raises:
-            ValueError: The file is damaged, holds code, names a class that is not allowed, or is a URL.
-        """
-        refuse_url(checkpoint_path)
-        found = read_file(Path(checkpoint_path)).get(cls.CHECKPOINT_HYPER_PARAMS_KEY, {})
-        safe = trusted(found, checkpoint_path, allow, trust_remote_code)
-        return super().load_from_checkpoint(
-            checkpoint_path, map_location, strict=strict, weights_only=True, **(safe | settings)
-        )
-
-    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
-        """Loads weights; names that are missing must all be frozen ones, where checkpoints hold the trained only.
-
-        Raises:
-            RuntimeError: Lists the names that are missing, those that the model does not know, or those of another
-                shape; nothing has been loaded then.
-        """
-        if strict:
-            own = self.state_dict()
-            self.check_names(set(state_dict), set(own))
-            compare_shapes(state_dict, own)
-        return super().load_state_dict(state_dict, strict=False, assign=assign)
-
-    def check_names(self, found: set[str], own: set[str]) -> None:
-        """Compares the names in a checkpoint with the model's; what is missing may only be frozen weights.
-
-        Args:
-            found: Names in the checkpoint.
-            own: Names of the model's weights, as a checkpoint of the whole has them.
-
-        Raises:
-            RuntimeError: Lists the names that are missing and those that the model does not know.
-        """
-        compare_names(found, own, optional=self._frozen_names(own))
-
-    def _frozen_names(self, own: set[str]) -> set[str]:
-        """Names that this module's checkpoints leave out."""
-        return own - trained_names(self) if self.save_trained_only else set()
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
-        self._without_numbers = checkpoint.get("steps_without_numbers", 0)
-        self.asking = checkpoint.get("asking")
-        settings = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
-        trainer = trainer_of(self)
-        if trainer is not None and trainer.state.fn == TrainerFn.FITTING:
-            self._optimizer_before = settings.get("optimizer")
-            if "averaging_state" in checkpoint:  # the callback loads all names, frozen ones too
-                own = self.state_dict()
-                self.check_names(set(checkpoint["state_dict"]), set(own))
-                checkpoint["state_dict"] = {**own, **checkpoint["state_dict"]}
-        if not self.hparams:
-            self.save_hyperparameters(settings, logger=False)

@@ -20,7 +20,7 @@ ROOMS = {
     "smmd_lightning.losses": {"answers", "types", "vocabulary"},
     "smmd_lightning.metrics": {"types", "answers", "vocabulary"},
     "smmd_lightning.backbones": {"types", "checkpoints"},
-    "smmd_lightning.checkpoints": {"schedules", "losses", "module"},
+    "smmd_lightning.checkpoints": {"schedules", "losses"},
     "smmd_lightning.objective": {"types", "losses", "vocabulary"},
     "smmd_lightning.strategies": {"checkpoints", "backbones"},
     "smmd_lightning.module": {

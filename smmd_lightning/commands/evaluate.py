@@ -83,12 +83,11 @@ def evaluate(
 def _module(model: str) -> SMMDModule:
     from smmd_lightning.backbones.vision_language import VisionLanguageBackbone
     from smmd_lightning.checkpoints.sharded import META
-    from smmd_lightning.commands.export import load
     from smmd_lightning.module import SMMDModule
 
     path = Path(model)
     if path.is_file() or (path / META).is_file():
-        return load(path)
+        return SMMDModule.load_from_checkpoint(path, map_location="cpu")
     return SMMDModule(VisionLanguageBackbone(model))
 
 

@@ -23,9 +23,9 @@ from smmd_lightning.backbones.generation import greedy_config
 from smmd_lightning.backbones.merging import dequantize, merge_adapter
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.checkpoints.atomic import new_folder, write_file, write_text
-from smmd_lightning.checkpoints.loading import load
 from smmd_lightning.checkpoints.sharded import META
 from smmd_lightning.commands.model_card import model_card
+from smmd_lightning.module import SMMDModule
 
 if TYPE_CHECKING:
     from smmd_lightning.backbones.base import Backbone
@@ -54,7 +54,7 @@ def export(checkpoint: str | Path, out: str | Path, *, adapter: bool = False, dt
     folder = Path(out)
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty. Choose another --out, or move it away.")
-    module = load(checkpoint)
+    module = SMMDModule.load_from_checkpoint(checkpoint, map_location="cpu")
     backbone = module.backbone
     if adapter and backbone.adapter is None:
         raise ValueError(f"{checkpoint} holds no LoRA adapter; leave --adapter out to write the whole model.")

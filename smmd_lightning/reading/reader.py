@@ -16,7 +16,6 @@ import torch
 
 from smmd_lightning.backbones import LanguageBackbone, VisionLanguageBackbone
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.checkpoints.loading import load
 from smmd_lightning.checkpoints.sharded import META
 from smmd_lightning.metrics import metrics_for
 from smmd_lightning.metrics.beliefs import NumericRecorder
@@ -172,7 +171,7 @@ def load_reader(model: str | Path) -> SMMDModule:
     """
     path = Path(model)
     if path.is_file() or (path / META).exists():
-        return load(path)
+        return SMMDModule.load_from_checkpoint(path, map_location="cpu")
     if (path / "adapter_config.json").exists():
         raise ValueError(
             f"{path} holds an adapter alone. Give the checkpoint it was made of, or export without --adapter."

@@ -9,7 +9,6 @@ from lightning.pytorch import Trainer
 from datamodules import ClockDataModule, DrawnClocks
 from smmd_lightning import SMMDLoss, SMMDModule
 from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackbone
-from smmd_lightning.checkpoints.loading import load
 from smmd_lightning.commands.export import export, export_command
 
 
@@ -133,7 +132,7 @@ def test_a_plain_pipeline_answers_as_the_backbone_does(case, tmp_path):
 
     checkpoint, _, _ = trained(tmp_path, CASES[case](), save_trained_only="lora" in case)
     randomise(checkpoint)
-    made = load(checkpoint)
+    made = SMMDModule.load_from_checkpoint(checkpoint, map_location="cpu")
     data = clocks(made.backbone)
     batch = next(iter(data.test_dataloader()))
     ids = made.backbone.generate(batch.inputs, max_new_tokens=8)
@@ -171,7 +170,7 @@ def test_the_code_on_the_card_answers_as_the_model_did_in_its_run(adapter, tmp_p
         tmp_path, CASES["llava_lora"](), image_options=options, max_new_tokens=6, save_trained_only=True
     )
     randomise(checkpoint)
-    made = load(checkpoint)
+    made = SMMDModule.load_from_checkpoint(checkpoint, map_location="cpu")
     assert made.asking["image_options"] == options
     data = clocks(made.backbone, image_options=options)
     batch = next(iter(data.test_dataloader()))
