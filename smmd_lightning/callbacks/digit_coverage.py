@@ -17,7 +17,7 @@ import torch
 from smmd_lightning.types import SampleKey
 from smmd_lightning.vocabulary import NumericVocabulary
 
-LOOKED_AT = 64
+LOOKED_AT = 32
 """Training answers that are looked at."""
 
 MOST_ZEROS = 0.01

@@ -194,7 +194,9 @@ class DiesOnce:
     def example(self, key):
         import os
 
-        if key.index == 5:
+        from torch.utils.data import get_worker_info
+
+        if key.index == 5 and get_worker_info() is not None:  # the process that trains looks at samples too
             os._exit(9)
         return self.inner.example(key)
 

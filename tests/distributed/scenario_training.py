@@ -244,7 +244,7 @@ def answers_of_unequal_length_on_unequal_shards(folder):
             assert rows[index]["raw"] == texts[index].strip(), name
         for index in (0, 1, 4):
             assert len(alone.tokenizer.encode(rows[index]["raw"], add_special_tokens=False)) <= 1
-        told = ResultsWriter("told.jsonl", report=False)
+        told = ResultsWriter(answers="told.jsonl", report=False)
         trainer(strategy=strategy(), callbacks=[told], **settings).predict(
             module(max_new_tokens=12), EarlyStop(eval_batch_size=2), return_predictions=False
         )
