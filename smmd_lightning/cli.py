@@ -9,7 +9,6 @@ One run lives in one folder, `run_dir`: config.yaml, TensorBoard log, checkpoint
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ from smmd_lightning.callbacks import (
 from smmd_lightning.callbacks.checks import check_seed, check_trainer
 from smmd_lightning.callbacks.csv_log import keep_csv_logs
 from smmd_lightning.callbacks.progress import progress
+from smmd_lightning.checkpoints.atomic import close_umask
 from smmd_lightning.checkpoints.files import AtomicCheckpointIO, newest_complete
 from smmd_lightning.checkpoints.sharded import META, read_file
 from smmd_lightning.checkpoints.trust import refuse_url, trusted
@@ -198,7 +198,7 @@ def main(args: ArgsType = None, *, run: bool = True) -> SMMDCLI:
     """
     hide_advertisement()
     hide_warnings_of_lightning()
-    os.umask(os.umask(0o022) | 0o002)  # what a run writes is for its group at most, never for everybody to change
+    close_umask()
     if args is None:
         sys.argv[1:] = with_checkpoint(sys.argv[1:])
     elif isinstance(args, list):

@@ -12,6 +12,7 @@ ROOMS = {
     "smmd_lightning": {"losses", "module", "reading", "vocabulary", "types", "_version"},
     "smmd_lightning._version": set(),
     "smmd_lightning.types": set(),
+    "smmd_lightning.masking": set(),
     "smmd_lightning.compat": set(),
     "smmd_lightning.schedules": set(),
     "smmd_lightning.optimizers": set(),
@@ -31,12 +32,12 @@ ROOMS = {
     "smmd_lightning.trainers": {"answers", "metrics", "backbones", "losses", "objective", "types", "vocabulary"},
     "smmd_lightning.callbacks": {
         "_version", "answers",
-        "backbones", "checkpoints", "metrics", "optimizers", "report", "schedules", "strategies", "types",
+        "backbones", "checkpoints", "masking", "metrics", "optimizers", "report", "schedules", "strategies", "types",
         "vocabulary",
     },
     "smmd_lightning.cli": {"callbacks", "checkpoints", "module"},
     "smmd_lightning.__main__": {"commands"},
-    "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "metrics", "report"},
+    "smmd_lightning.compare": {"callbacks", "checkpoints", "cli", "masking", "metrics", "report"},
     "smmd_lightning.reading": {
         "answers", "backbones", "checkpoints", "metrics", "module", "report", "vocabulary",
     },

@@ -8,8 +8,8 @@ from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.cli import SaveConfigCallback
 
 from smmd_lightning.callbacks.csv_log import drop_rows_after
-from smmd_lightning.callbacks.masking import masked
 from smmd_lightning.checkpoints.atomic import write_text
+from smmd_lightning.masking import masked
 
 
 class RunFolder(SaveConfigCallback):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -20,6 +21,15 @@ FILE_MODE, FOLDER_MODE = 0o664, 0o775
 """Permissions before the umask takes some away; nothing is ever writable for everybody."""
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)  # which Windows lacks
+
+
+def close_umask() -> None:
+    """Takes the right to write away from everybody in all files that this process and its children will make.
+
+    Every console command begins with it, since libraries write files too, with permissions of their own. What the
+    umask takes away already stays taken away.
+    """
+    os.umask(os.umask(0o022) | 0o002)
 
 
 def write_file(path: str | Path, write: Callable[[IO[bytes]], object]) -> None:
@@ -198,21 +208,34 @@ def replace_folder(draft: Path, path: str | Path) -> None:
 
 
 def flush_tree(folder: Path) -> None:
-    """Flushes all files of a folder to the disk, so that they survive a power cut once the folder is renamed."""
+    """Flushes all files of a folder to the disk, so that they survive a power cut once the folder is renamed.
+
+    Libraries fill such folders; where the umask is open, the right of everybody to write is taken away here.
+    """
     for place, _, files in os.walk(folder):
         for name in files:
             handle = os.open(Path(place) / name, os.O_RDONLY | _NO_FOLLOW)
             try:
                 os.fsync(handle)
+                _close(handle)
             finally:
                 os.close(handle)
-        _flush_folder(Path(place))
+        _flush_folder(Path(place), close=True)
 
 
-def _flush_folder(folder: Path) -> None:
+def _close(handle: int) -> None:
+    """Takes the right to write away from everybody, if everybody has it."""
+    mode = stat.S_IMODE(os.fstat(handle).st_mode)
+    if mode & stat.S_IWOTH:
+        os.fchmod(handle, mode & ~stat.S_IWOTH)
+
+
+def _flush_folder(folder: Path, close: bool = False) -> None:
     """Flushes a folder's list of names, so that a new name survives a power cut too."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+        if close:
+            _close(handle)
     finally:
         os.close(handle)

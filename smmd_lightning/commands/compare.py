@@ -14,6 +14,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from smmd_lightning.checkpoints.atomic import close_umask
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs what is not finished yet, then writes the report.
@@ -25,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0; 1 if a run failed or the grid is wrong, with a message on stderr; 3 if runs wait for others, of
         another shard.
     """
+    close_umask()
     parser = argparse.ArgumentParser(
         prog="smmd-compare", description="Compare losses over tasks and seeds; run it again to go on where it stopped."
     )

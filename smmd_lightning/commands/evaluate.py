@@ -15,6 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from smmd_lightning.checkpoints.atomic import close_umask
+
 if TYPE_CHECKING:
     from smmd_lightning.module import SMMDModule
 
@@ -100,6 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 1 with a message on stderr.
     """
+    close_umask()
     names: Any = import_module("datamodules.published.layouts").BENCHMARKS
     parser = argparse.ArgumentParser(
         prog="smmd-eval", description="Test a model on a published benchmark, by its own rule and prompts."

@@ -22,7 +22,7 @@ import torch
 from smmd_lightning.backbones.generation import greedy_config
 from smmd_lightning.backbones.merging import dequantize, merge_adapter
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.checkpoints.atomic import new_folder, write_file, write_text
+from smmd_lightning.checkpoints.atomic import close_umask, new_folder, write_file, write_text
 from smmd_lightning.checkpoints.sharded import META
 from smmd_lightning.commands.model_card import model_card
 from smmd_lightning.module import SMMDModule
@@ -131,6 +131,7 @@ def export_command(args: Sequence[str] | None = None) -> None:
     Args:
         args: Arguments. None: those of this process.
     """
+    close_umask()
     parser = argparse.ArgumentParser(prog="smmd-export", description=(export.__doc__ or "").splitlines()[0])
     parser.add_argument("--ckpt", required=True, help="a checkpoint's file, or the folder of a sharded one")
     parser.add_argument("--out", required=True, help="folder to write, empty or not there yet")
@@ -149,6 +150,7 @@ def consolidate_command(args: Sequence[str] | None = None) -> None:
     Args:
         args: Arguments. None: those of this process.
     """
+    close_umask()
     from smmd_lightning.checkpoints.sharded import consolidate
 
     parser = argparse.ArgumentParser(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from smmd_lightning.backbones.joining import join
 from smmd_lightning.backbones.locate import locate
-from smmd_lightning.checkpoints.atomic import new_folder
+from smmd_lightning.checkpoints.atomic import close_umask, new_folder
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -24,6 +24,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Arguments. None: those of this process.
     """
+    close_umask()
     parser = argparse.ArgumentParser(prog="smmd-join", description=(join.__doc__ or "").splitlines()[0])
     parser.add_argument("--tower", required=True, help="vision model: folder, hub name, or one of our names")
     parser.add_argument("--language", required=True, help="language model: folder, hub name, or one of our names")

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from smmd_lightning.backbones.catalogue import catalogue
+from smmd_lightning.checkpoints.atomic import close_umask
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -19,6 +20,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Arguments. None: those of this process.
     """
+    close_umask()
     parser = argparse.ArgumentParser(
         prog="smmd-models", description="Lists the architectures that can be trained here."
     )

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from smmd_lightning.checkpoints.atomic import close_umask
+
 GB = 1e9
 RESERVE = 0.08
 """Share of a GPU's memory that its context, the allocator's gaps and temporary tensors take."""
@@ -156,6 +158,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Arguments. None: those of this process.
     """
+    close_umask()
     parser = argparse.ArgumentParser(prog="smmd-plan", description="Says what a run needs, without a GPU.")
     parser.add_argument("--config", required=True, help="the run's YAML; more settings may follow, as for fit")
     parser.add_argument("--gpus", type=int, default=1, help="number of GPUs")

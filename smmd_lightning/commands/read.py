@@ -15,6 +15,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from smmd_lightning.checkpoints.atomic import close_umask
+
 if TYPE_CHECKING:
     from smmd_lightning.reading import Reading
 
@@ -28,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 1 with a message on stderr when something could not be read.
     """
+    close_umask()
     parser = argparse.ArgumentParser(prog="smmd read", description="Ask a trained model about pictures.")
     parser.add_argument("pictures", metavar="PICTURE", nargs="*", help="files, folders or patterns")
     parser.add_argument("--model", required=True, help="a checkpoint, or an exported folder")

@@ -12,6 +12,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from smmd_lightning.checkpoints.atomic import close_umask
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Writes the page about each run named.
@@ -22,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 1 with a message on stderr when a folder holds no run.
     """
+    close_umask()
     parser = argparse.ArgumentParser(
         prog="smmd-report", description="Write a self-contained HTML page about a run into its folder."
     )

@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from smmd_lightning.checkpoints.atomic import close_umask
 from smmd_lightning.commands.read import quiet_loading
 
 
@@ -24,6 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 1 with a message on stderr where there is no such model or address.
     """
+    close_umask()
     parser = argparse.ArgumentParser(prog="smmd serve", description="Open a page that reads pictures with a model.")
     parser.add_argument("--model", required=True, help="a checkpoint, or an exported folder")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on; 0.0.0.0 lets others in")

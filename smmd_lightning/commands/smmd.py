@@ -12,6 +12,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from smmd_lightning.checkpoints.atomic import close_umask
+
 OWN = ("read", "serve")
 
 
@@ -24,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status.
     """
+    close_umask()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in OWN:
         status: int = import_module(f"smmd_lightning.commands.{arguments[0]}").main(arguments[1:])

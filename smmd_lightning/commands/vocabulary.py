@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from smmd_lightning.checkpoints.atomic import close_umask
 from smmd_lightning.vocabulary import NumericVocabulary
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 1 with a message on stderr when the tokenizer cannot be read or has no numbers.
     """
+    close_umask()
     arguments = _parser().parse_args(argv)
     from transformers import AutoTokenizer  # heavy; `--help` does without
 

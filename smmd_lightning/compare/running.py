@@ -27,9 +27,10 @@ from filelock import lock_descriptor
 from smmd_lightning.checkpoints.atomic import open_to_append, write_text
 from smmd_lightning.compare.collecting import read_result
 from smmd_lightning.compare.grid import Grid
-from smmd_lightning.compare.one_run import ORDER, SETTINGS
+from smmd_lightning.compare.one_run import ORDER, SETTINGS, WHOLE_SETTINGS
 from smmd_lightning.compare.planning import PlannedRun
 from smmd_lightning.compare.starting import Process, preload, start_fork, start_program
+from smmd_lightning.masking import masked
 
 LOG, LOCK = "log.txt", ".comparison.lock"  # the run itself holds another one in its folder
 POLL_SECONDS = 0.2
@@ -87,6 +88,7 @@ class Slots:
     def environment(self, place: int) -> dict[str, str]:
         """Returns the environment of a process there."""
         own = dict(os.environ)
+        own.pop(WHOLE_SETTINGS, None)  # of another run, where this process is part of one
         own.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // self.jobs)))
         if self.gpus:
             own["CUDA_VISIBLE_DEVICES"] = self.gpus[place % len(self.gpus)]
@@ -168,6 +170,7 @@ class Runner:
 
     def _launch(self, run: PlannedRun, place: int, lock: IO[bytes]) -> Process:
         folder = self.out / run.folder
+        shown = masked(run.settings)  # keys of loggers do not belong into a file that is passed around
         order = {
             "phase": run.phase,
             "task": run.task,
@@ -179,10 +182,13 @@ class Runner:
             "checkpoint": run.checkpoint,
             "hash": run.hash,
             "keep_checkpoints": self.grid.keep_checkpoints,
+            "masked": shown != run.settings,
         }
-        write_text(folder / SETTINGS, yaml.safe_dump(run.settings, sort_keys=False))
+        write_text(folder / SETTINGS, yaml.safe_dump(shown, sort_keys=False))
         write_text(folder / ORDER, json.dumps(order, indent=2) + "\n")
         environment, log = self.slots.environment(place), folder / LOG
+        if order["masked"]:
+            environment[WHOLE_SETTINGS] = json.dumps(run.settings)
         if self.grid.program is None:
             return start_fork(folder, log, environment, leave=[active.lock.fileno() for active in self._active])
         program = [part.replace("{python}", sys.executable) for part in self.grid.program]

@@ -125,6 +125,27 @@ def test_permissions_follow_the_umask_and_are_never_for_everybody_to_write(tmp_p
     assert modes == {"new": folder, "a": file, "b": file, "c": folder}
 
 
+def test_what_libraries_write_into_a_folder_is_not_for_everybody_to_change(tmp_path):
+    before = os.umask(0)
+    try:
+        with atomic.new_folder(tmp_path / "model") as draft:
+            fill(draft)
+        draft = atomic.new_draft_folder(tmp_path / "shards")
+        fill(draft)
+        atomic.replace_folder(draft, tmp_path / "shards")
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "model", tmp_path / "shards"):
+        modes = {path.name: path.stat().st_mode & 0o777 for path in [folder, *folder.rglob("*")]}
+        assert modes == {folder.name: 0o775, "inner": 0o775, "weights": 0o664, "private": 0o600}
+
+
+def fill(folder):
+    (folder / "inner").mkdir()
+    (folder / "inner" / "weights").write_text("as a library writes it")
+    (folder / "private").touch(mode=0o600)
+
+
 def test_a_folder_gets_its_name_when_it_is_whole(tmp_path):
     def broken_off():
         with atomic.new_folder(tmp_path / "model") as draft:

@@ -9,8 +9,8 @@ One real example::
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
 
 from jsonargparse import Namespace
 
@@ -72,6 +72,46 @@ def masked(settings: Any, name: str = "") -> Any:
         text = _USER.sub(f"{MASK}@", _URL.sub(rf"\1:{MASK}@", settings))
         return _HOOK.sub(rf"\1{MASK}", _QUERY.sub(rf"\1{MASK}", text))
     return settings
+
+
+class MaskedStream:
+    """A stream of text in which the secrets of some settings become `***`, as error messages quote settings.
+
+    Secrets shorter than four characters are left, since they would be found in ordinary words.
+
+    Args:
+        stream: Where the text goes.
+        settings: Settings with their secrets.
+    """
+
+    def __init__(self, stream: TextIO, settings: Any) -> None:
+        self._stream = stream
+        self._shown: dict[str, str] = {}
+        for secret, shown in _changes(settings, masked(settings)):
+            if len(secret) >= 4:
+                self._shown |= {secret: shown, repr(secret)[1:-1]: shown}
+
+    def write(self, text: str) -> int:
+        """Writes text; a secret must not be split over two calls."""
+        for secret, shown in self._shown.items():
+            text = text.replace(secret, shown)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is the stream's."""
+        return getattr(self._stream, name)
+
+
+def _changes(settings: Any, shown: Any) -> Iterator[tuple[str, str]]:
+    """Yields texts that were masked with what stands in their place, of plain mappings and lists."""
+    if isinstance(settings, Mapping):
+        for key, value in settings.items():
+            yield from _changes(value, shown[key])
+    elif isinstance(settings, (list, tuple)):
+        for value, other in zip(settings, shown, strict=True):
+            yield from _changes(value, other)
+    elif isinstance(settings, str) and settings != shown:
+        yield settings, shown
 
 
 def _below(name: str, key: str) -> str:

@@ -1,9 +1,11 @@
 """Keys and passwords never reach a saved config; everything else does."""
 
+import io
+
 import pytest
 from jsonargparse import Namespace
 
-from smmd_lightning.callbacks.masking import masked
+from smmd_lightning.masking import MaskedStream, masked
 
 
 def test_secrets_are_masked_wherever_they_stand_and_nothing_else_is():
@@ -101,3 +103,16 @@ def test_words_and_numbers_of_a_tokenizer_stay(name):
 )
 def test_secrets_inside_urls(url, shown):
     assert masked({"uri": url}) == {"uri": shown}
+
+
+def test_text_that_quotes_settings_does_not_tell_their_secrets():
+    out = io.StringIO()
+    settings = {
+        "logger": [{"api_key": "it's\\secret", "url": "https://me:pw123@host/x"}],
+        "password": "abc",
+        "name": "it",
+    }
+    stream = MaskedStream(out, settings)
+    stream.write(f"bad {settings['logger']!r} it's\\secret abc, it is\n")
+    stream.flush()
+    assert out.getvalue() == "bad [{'api_key': \"***\", 'url': 'https://me:***@host/x'}] *** abc, it is\n"
