@@ -15,16 +15,16 @@ from pathlib import Path
 
 from smmd_lightning.checkpoints.atomic import write_bytes
 from smmd_lightning.compare import figures as plots
-from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, html, markdown
+from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, markdown
 from smmd_lightning.compare.collecting import Choice, Result, table_text
 from smmd_lightning.compare.findings import Findings, final_values
 from smmd_lightning.compare.inference import mean_interval
 from smmd_lightning.compare.one_run import SETTINGS
+from smmd_lightning.compare.page import comparison_page
 from smmd_lightning.compare.planning import Cell, Plan
 from smmd_lightning.compare.sensitivity import sweeps_section, weights_section
 from smmd_lightning.compare.traces import by_loss, read_trace
 from smmd_lightning.compare.verdict_tables import NOTES, task_section
-from smmd_lightning.report.document import document
 
 
 class Report:
@@ -64,7 +64,7 @@ class Report:
             "results.csv": table_text(self.results).encode(),
             **self.pictures,
             "report.md": markdown(blocks).encode(),
-            "report.html": document(self.grid.name, html(blocks, self.pictures)).encode(),
+            "report.html": comparison_page(blocks, self.pictures).encode(),
         }
         for name, content in files.items():
             write_bytes(self.out / name, content)

@@ -124,7 +124,12 @@ def test_the_page_needs_nothing_else_and_is_the_same_each_time(finished):
     page = (out / "report.html").read_text()
     assert "Good &amp; bad &lt;losses&gt;" in page
     assert "<losses>" not in page
-    assert not re.search(r'(?:src|href)="(?!data:|runs/)', page)
+    assert not re.search(r'(?:src|href)="(?!data:|runs/|#part-)', page)
+    contents = re.findall(r'<a href="#(part-\d)">([^<]+)</a>', page)  # as on the page about a run
+    assert contents[0] == ("part-0", "Method")
+    assert re.findall(r'<section id="(part-\d)"><h2>([^<]+)</h2>', page) == contents
+    assert "Runs" in dict(contents).values()
+    assert page.count("<h1>") == 1
     assert "default-src 'none'" in page
     pictures = sorted(file.name for file in (out / "plots").iterdir())
     assert pictures == ["clocks-final.png", "clocks-weight.png", "sums-final.png", "sums-weight.png",
