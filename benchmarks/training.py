@@ -88,7 +88,7 @@ def difference(measured: dict[str, Any], mine: dict[str, Any]) -> float:
 
 
 def check(found: dict[str, Any]) -> None:
-    """Compares the first step's cross-entropy; in bfloat16 also weights that each draws anew.
+    """Compares the first step's cross-entropy; in bfloat16 also weights that each draws for itself.
 
     Raises:
         RuntimeError: A peer's differs from ours.

@@ -114,7 +114,7 @@ class NumericDataModule(LightningDataModule, ABC):
 
     @abstractmethod
     def source(self, split: Split) -> Source:
-        """Returns the samples of `split`; called once a split and process.
+        """Returns the samples of `split`; called once per split and process.
 
         Raises:
             ValueError: The settings or files do not give such a split.

@@ -54,7 +54,7 @@ class SMMDModule(RestorableModule):
         numeric_loss: The numeric loss. None: cross-entropy alone.
         loss_weight: Lambda, the weight of the numeric loss beside the cross-entropy.
         optimizer: Makes the optimizer of the trained parameters.
-        lr_scheduler: Makes the learning-rate schedule, stepped once an optimizer step. None: constant rate.
+        lr_scheduler: Makes the learning-rate schedule, stepped once per optimizer step. None: constant rate.
         vocabulary: Which tokens count as numbers.
         max_new_tokens: Most tokens of a generated answer.
         watch: The metric of generated answers shown in the progress bar, without `val/`.
@@ -155,7 +155,7 @@ class SMMDModule(RestorableModule):
     # -- training -------------------------------------------------------------------------------------------------
 
     def on_train_start(self) -> None:
-        """Notes the run's seed, from which every micro-batch draws anew; settings beat those of a checkpoint."""
+        """Notes the run's seed, which seeds every micro-batch's generators; settings beat those of a checkpoint."""
         self._seed = torch.initial_seed()
         follow_settings(self.trainer, self._fresh_groups, self._optimizer_before, self.hparams.get("optimizer"))
         self._window.open(None)  # an earlier fit may have been left inside one
@@ -235,7 +235,7 @@ class SMMDModule(RestorableModule):
         self.metrics.reset()
 
     def test_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:  # type: ignore[override]
-        """Generates answers; returns one plain row a sample, for the prediction file."""
+        """Generates answers; returns one plain row per sample, for the prediction file."""
         return self._answer(batch, record=self.save_distributions)
 
     def on_test_epoch_end(self) -> None:
@@ -243,7 +243,7 @@ class SMMDModule(RestorableModule):
         self._log_metrics("test")
 
     def predict_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:
-        """Generates answers; returns one plain row a sample, for the prediction file."""
+        """Generates answers; returns one plain row per sample, for the prediction file."""
         return self._answer(batch, record=self.save_distributions)
 
     def _answer(self, batch: Batch, record: bool = False) -> list[dict[str, Any]]:

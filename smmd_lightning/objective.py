@@ -240,7 +240,7 @@ class Window:
         self.open(None)
 
     def open(self, counts: StepCounts | None) -> None:
-        """Begins anew."""
+        """Starts a new window."""
         self.counts = counts
         self.sums = LossSums()
         self.micro_batches = 0

@@ -1,4 +1,4 @@
-"""The numbers behind a chart, made up by lot.
+"""The numbers behind a chart, sampled at random.
 
 What is unusual: values are `Decimal`s on a grid. Where a chart prints no values, the grid is so coarse (at
 most fifty steps up to the top of the axis) that the exact value can be read off the axis; where it prints

@@ -71,7 +71,7 @@ class ChartStyle:
 
 
 def sample_style(rng: np.random.Generator, table: ChartTable, kind: str, printed: bool) -> ChartStyle:
-    """Draws the looks of a chart by lot.
+    """Samples the looks of a chart.
 
     Args:
         rng: Where the randomness comes from; it is advanced.

@@ -1,4 +1,4 @@
-"""Draws clock faces by lot: legible ones, from given ranges.
+"""Samples clock faces: legible ones, from given ranges.
 
 What is unusual: which choices are legible together is decided here (contrast of hands and dial, room for
 numerals inside the ticks, no turned dial without a sign of where twelve is), so that `draw_face` just draws.
@@ -40,7 +40,7 @@ _SIGNALS_ON_DARK: tuple[Colour, ...] = ((255, 120, 100), (255, 200, 60), (110, 2
 
 
 def sample_face(rng: np.random.Generator, style: str = "varied", ranges: FaceRanges | None = None) -> FaceSpec:
-    """Draws a face by lot.
+    """Samples a face.
 
     Args:
         rng: Where the randomness comes from; it is advanced.

@@ -1,4 +1,4 @@
-"""What a clock face looks like, and the ranges that faces are drawn by lot from.
+"""What a clock face looks like, and the ranges that faces are sampled from.
 
 What is unusual: a `FaceSpec` says everything (no default is left to the drawing), so that a picture is a pure
 function of specification, time and size. Lengths are in dial radii, places in image sides, angles in degrees

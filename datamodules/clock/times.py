@@ -41,7 +41,7 @@ def split_times(seed: int, fractions: Sequence[float] = (0.8, 0.1, 0.1), minute_
     Args:
         seed: Gives another partition.
         fractions: Shares of train, val and test.
-        minute_step: Only every so manieth minute of the hour occurs.
+        minute_step: Only minutes that are multiples of it occur.
 
     Returns:
         For each split its times in minutes after twelve (0 to 719), in random order; disjoint, together all.

@@ -1,6 +1,6 @@
 r"""Examples -> model inputs and masked labels, through the model's own processor and chat template.
 
-Unusual: the label mask is never searched for in the text. The template is rendered once a question with a marker for
+Unusual: the label mask is never searched for in the text. The template is rendered once per question with a marker for
 the answer, which tells what stands before the answer, and what ends it. A row is then `prompt + answer + end`,
 tokenised as one text; the number of answer tokens is the difference to the prompt tokenised alone, of which it must be
 an exact continuation. So what is trained is what `generate` will see, image tokens included, or there is an error.

@@ -13,7 +13,7 @@ from smmd_lightning.types import IGNORE_INDEX
 def pack_rows(inputs: dict[str, Tensor], labels_BT: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """Puts rows behind each other, without their padding.
 
-    Positions start anew with each row, which is how attention implementations of transformers know where one ends;
+    Positions restart with each row, which is how attention implementations of transformers know where one ends;
     the first label of a row is dropped, as nothing in its row predicts it.
 
     Args:

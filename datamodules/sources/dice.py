@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Dice:
-    """One block of random numbers, used up in order and drawn anew when empty.
+    """One block of random numbers, used up in order and refilled when empty.
 
     Single calls to a numpy generator cost more than drawing a line.
 

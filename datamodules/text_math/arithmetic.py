@@ -44,7 +44,7 @@ class Problem:
     Attributes:
         expression: How it is asked.
         value: The exact result.
-        steps: One line a step, always with symbols.
+        steps: One line per step, always with symbols.
         kind: The operation, or `chain` for more than two terms.
         name: Tells problems apart; the same for 3 + 5 and 5 + 3.
     """

@@ -41,7 +41,7 @@ class Draw:
 
 
 Story = tuple[str, list[str], int]
-"""Question, one line a step, result."""
+"""Question, one line per step, result."""
 
 
 def step(expression: str, value: int) -> str:

@@ -1,7 +1,7 @@
 """Which weights are trained: LoRA, freezing, and loading files that hold only the trained ones.
 
 Unusual here: LoRA goes to the language model of a vision-language model only, whatever suffixes are given, unless
-`vision` is set (attention layers of vision towers have the same names, "q_proj"); and nothing is ever loaded by halves:
+`vision` is set (attention layers of vision towers have the same names, "q_proj"); and nothing is ever half-loaded:
 every name must fit, or the error lists those that do not.
 
 One real example::

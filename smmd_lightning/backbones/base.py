@@ -194,7 +194,7 @@ class Backbone(nn.Module, ABC):
 
         Args:
             inputs: What the processor made, without labels: `input_ids` (B, T), `attention_mask` (B, T), …; of
-                packed rows, `input_ids` and `position_ids` (1, T), which start anew with each row.
+                packed rows, `input_ids` and `position_ids` (1, T), which restart with each row.
 
         Returns:
             Last hidden states (B, T, D); of a model whose head cannot be split off, the logits (B, T, V).

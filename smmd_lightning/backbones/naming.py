@@ -71,7 +71,7 @@ def refuse_mismatch(what: str, missing: list[str], unexpected: list[str], wrong_
     lists = {"missing": missing, "unexpected": unexpected, "of another shape": wrong_shape}
     lines = [f"  {kind} ({len(names)}): {shortened(names)}" for kind, names in lists.items() if names]
     if lines:
-        raise ValueError("\n".join([f"{what}; nothing is loaded by halves:", *lines]))
+        raise ValueError("\n".join([f"{what}; nothing is half-loaded:", *lines]))
 
 
 def shortened(names: list[str], most: int = 20) -> str:

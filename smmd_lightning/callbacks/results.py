@@ -33,7 +33,7 @@ LARGEST_SIDE = 512
 
 
 class ResultsWriter(Callback):
-    """Writes one JSONL row a sample for `test` and `predict`, and the metrics of `test`.
+    """Writes one JSONL row per sample for `test` and `predict`, and the metrics of `test`.
 
     Every process writes its own part as it goes; at the end they are joined in the order of the data, each sample
     once, and renamed into place.

@@ -74,7 +74,7 @@ class StartSummary(Callback):
         if not trainer.is_global_zero:
             return
         known = read_facts(trainer)
-        # A test adds to what training wrote; training, also one that goes on, states anew what holds from now on.
+        # A test adds to what training wrote; training, resumed or not, states what holds from now on.
         merged = {**known, **facts} if stage == "fit" else {**facts, **known}
         self._began = time.monotonic()
         going_on = stage == "fit" and trainer.ckpt_path is not None
@@ -161,7 +161,7 @@ def amount(count: int) -> str:
 
 
 def show(facts: dict[str, str], console: Console | None = None) -> None:
-    """Prints facts, one a line."""
+    """Prints facts, one per line."""
     table = Table.grid(padding=(0, 3, 0, 0))
     for name, fact in facts.items():
         table.add_row(Text(name, style="bold"), Text(fact, overflow="fold"))

@@ -33,7 +33,7 @@ class Throughput(Callback):
         self._tokens = 0
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Starts anew: the time until the first batch is start-up."""
+        """Resets the clock: the time until the first batch is start-up."""
         self._since = None
         self._forget()
 

@@ -4,7 +4,7 @@ Unusual: the loops' counters are corrected while a checkpoint is written. Gradie
 are not saved, so its micro-batches must come again: the counters go back to the last finished window, where the
 loader's own position is already. A validation that was due but had not run yet must run on resuming, where Lightning
 would take it for done. An epoch that `max_steps` cut short goes on. Random numbers need no saving: generators start
-anew with every micro-batch.
+again with every micro-batch.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def choose_weights(plan: Plan, tuned: Sequence[Result]) -> dict[Cell, Choice]:
 
 
 def table_text(results: Iterable[Result]) -> str:
-    """Returns all results as CSV, one row a run and metric, in the order of the plan."""
+    """Returns all results as CSV, one row per run and metric, in the order of the plan."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

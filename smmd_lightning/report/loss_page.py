@@ -136,7 +136,7 @@ def loss_page(vocabulary: NumericVocabulary, name: str, target: float | None = N
 
 
 def kernel_heatmap(kernel_NN: Tensor, values: list[float]) -> str:
-    """The kernel as cells; of many numbers every so manieth."""
+    """The kernel as cells; of many numbers every n-th."""
     step = math.ceil(len(values) / MOST_CELLS)
     shown = range(0, len(values), step)
     names = [number(values[place]) for place in shown]
