@@ -21,6 +21,8 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_are_true(name):
+    if name == "smmd_lightning.trainers.sft":
+        pytest.importorskip("trl", reason="TRL is not installed")
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0
 
