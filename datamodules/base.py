@@ -18,7 +18,9 @@ from datamodules.pipeline.collate import Collator, TooLong
 from datamodules.pipeline.loader import BatchBuilder, NumericLoader
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.trainer_rules import check_trainer, micro_batches
+from datamodules.sources.jitter import JitteredSource
 from datamodules.sources.origins import Split
+from smmd_lightning.answers.nearby import AnswerLaw
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.types import BadSample, NumericExample, SampleKey, Source
 
@@ -48,6 +50,8 @@ class NumericDataModule(LightningDataModule, ABC):
         pack: Whether the rows of a micro-batch with answers are put behind each other into one row, without padding;
             loss and gradients stay the same. Text only, and for attention that keeps such rows apart.
         pin_memory: Whether batches are put into page-locked memory (faster copies to a GPU).
+        answer_jitter: Law from which the last number of each training answer is drawn again in each epoch; evaluation
+            keeps the true answers. None: training keeps them too.
         revision: Revision of the processor on the hub.
         trust_remote_code: Whether code from the processor's repository may run.
     """
@@ -71,6 +75,7 @@ class NumericDataModule(LightningDataModule, ABC):
         group_by_length: bool = False,
         pack: bool = False,
         pin_memory: bool = False,
+        answer_jitter: AnswerLaw | None = None,
         revision: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
@@ -103,6 +108,7 @@ class NumericDataModule(LightningDataModule, ABC):
         self.group_by_length = group_by_length
         self.pack = pack
         self.pin_memory = pin_memory
+        self.answer_jitter = answer_jitter
         self.revision = revision
         self.trust_remote_code = trust_remote_code
         self._collator: Collator | None = None
@@ -250,7 +256,10 @@ class NumericDataModule(LightningDataModule, ABC):
 
     def _source(self, split: Split) -> Source:
         if split not in self._sources:
-            self._sources[split] = self.source(split)
+            source = self.source(split)
+            if split == "train" and self.answer_jitter is not None:
+                source = JitteredSource(source, self.answer_jitter, self.seed)
+            self._sources[split] = source
             if len(self._sources[split]) == 0:
                 raise ValueError(f"{type(self).__name__}: the {split} split has no sample. Look at its settings.")
         return self._sources[split]

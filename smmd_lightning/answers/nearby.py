@@ -26,6 +26,8 @@ REACH: dict[str, float] = {"gaussian": 6.0, "laplace": 18.0}
 MOST = 4001
 """Answers that a law holds at most; a wider law keeps every n-th answer, the true one among them."""
 
+_IN_TEXT = re.compile(r"(?<![0-9A-Za-z.:,-])-?[0-9]+(?:\.[0-9]+|(?::[0-9]{2}){1,2})?(?![0-9]|[.:,/-][0-9])")
+"""A number or a time of day inside a text; not a part of 1,005, 1.2.3 or 3/4, and not one side of 5-3."""
 _NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?")
 _TIME = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
 
@@ -100,13 +102,30 @@ class AnswerLaw:
         return [(answer, weight / total) for answer, weight in kept]
 
     def draw(self, text: str, random_: random.Random) -> str:
-        """Draws an answer from the law of a true one: label jitter, whose cross-entropy has the same expectation.
+        """Draws an answer from the law of a true one.
+
+        With labels drawn so, the expected cross-entropy of whole answers is the cross-entropy to the law.
 
         Raises:
             ValueError: The text is neither a number nor a time of day.
         """
         answers, masses = zip(*self.near(text), strict=True)
         return str(random_.choices(answers, masses)[0])
+
+    def draw_last(self, text: str, random_: random.Random) -> str:
+        """Replaces the last number or time of day in a text by one drawn from its law; a text without any stays.
+
+        Example:
+            >>> AnswerLaw(widths=(20.0,)).draw_last("48 + 24 = 72, so it is 72 cm.", random.Random(0))
+            '48 + 24 = 72, so it is 92 cm.'
+        """
+        for found in reversed(list(_IN_TEXT.finditer(text))):
+            try:
+                drawn = self.draw(found[0], random_)
+            except ValueError:  # 99:99 and the like
+                continue
+            return text[: found.start()] + drawn + text[found.end() :]
+        return text
 
     def _weight(self, distance: int, widths: list[float]) -> float:
         if self.shape == "laplace":

@@ -2,7 +2,7 @@ r"""Whole-number loss: a target law over whole answers, handed down to the token
 
     t_i(c) = q-mass of the answers that begin with the true tokens before i and go on with c, over the q-mass of all
              answers that begin so
-    loss   = sum_i KL(t_i || p_i) = KL(q || p) of whole answers, as far as the true prefix tells
+    loss   = sum_i KL(t_i || p_i), the terms of KL(q || P) over whole answers that stand along the true answer
 
 Unusual: digits are never compared with digits. The law q lives on answers ("03:59", "04:00", "04:01"), so carries,
 places and lengths come out right: of 10 +- 1 the "9" is a first token, and the "1" goes on with "0" or "1". What ends a
@@ -52,10 +52,12 @@ class SoftTargets(NamedTuple):
 
 
 class WholeNumberLoss(NumericLoss):
-    """KL divergence from a law over whole answers to the model's probabilities of them.
+    """KL divergence from a law over whole answers to the model's probabilities of them, along the true answer.
 
-    With P the model's law over answers, a number costs what KL(q || P) counts along the true answer's tokens. Means are
-    taken over numeric tokens, as for every numeric loss.
+    With P the model's law over answers, KL(q || P) is a sum over all prefixes of the divergence of what comes next,
+    times the prefix's mass under q. The loss takes the true answer's prefixes alone, each with weight one: the rest
+    would need a forward pass per prefix. Labels drawn from q (`answer_jitter` of the data modules) under plain
+    cross-entropy give the whole sum, with noise. Means are taken over numeric tokens, as for every numeric loss.
 
     It is not proper for the law of a random truth, but for one that q has widened: after a prefix, the best prediction
     is the mean of t over the truths with that prefix. Cross-entropy beside it is proper for the law itself.
