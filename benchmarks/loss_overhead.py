@@ -26,13 +26,17 @@ from torch import Tensor, nn
 from benchmarks.harness import RESULTS, Clock, hardware, table, versions
 from smmd_lightning.backbones import LanguageBackbone
 from smmd_lightning.losses import (
+    DigitEntropyLoss,
     Dist2Loss,
     GaussianSmoothingLoss,
+    MixCELoss,
     NTILLoss,
+    NTLNumberLoss,
     NTLRegressionLoss,
     NTLWASLoss,
     NumericLoss,
     PlaceWeightedLoss,
+    RAFTLoss,
     SMMDLoss,
     WholeNumberLoss,
 )
@@ -55,6 +59,10 @@ LOSSES: dict[str, Callable[[], NumericLoss]] = {
     "NTL-MSE": NTLRegressionLoss,
     "NTIL": NTILLoss,
     "DIST2": Dist2Loss,
+    "DEL": DigitEntropyLoss,
+    "RAFT": RAFTLoss,
+    "NTL by number": NTLNumberLoss,
+    "MixCE": MixCELoss,
     "Gaussian smoothing": GaussianSmoothingLoss,
     "whole number": WholeNumberLoss,
 }

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from smmd_lightning.losses import NumericLoss, NumericPositions
 from smmd_lightning.losses.cross_entropy import picked_scores, supervised_scores
+from smmd_lightning.losses.positions import after_point
 from smmd_lightning.losses.whole_number import divergence
 from smmd_lightning.types import IGNORE_INDEX, LossOutput
 from smmd_lightning.vocabulary import NumericVocabulary
@@ -137,7 +138,9 @@ class NumericObjective(nn.Module):
             # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
             numeric_sum = numeric_logits_KN.sum() * 0.0
         else:
-            positions = NumericPositions(row_K, column_K, log_normalizer_K)
+            point_id = None if self.numeric_loss.vocabulary is None else self.numeric_loss.vocabulary.point_id
+            follows_K = after_point(targets_BT, row_K, column_K, point_id)
+            positions = NumericPositions(row_K, column_K, log_normalizer_K, follows_K)
             numeric_sum = self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
         return ce_S, numeric_sum, row_K.numel()
 

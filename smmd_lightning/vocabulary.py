@@ -164,6 +164,11 @@ class NumericVocabulary:
         return self._surfaces
 
     @property
+    def point_id(self) -> int | None:
+        """Id of the decimal point's token, None where no token is known for it."""
+        return self.pieces.get(".")
+
+    @property
     def begins_number(self) -> Tensor:
         """(N,) bool: the entry carries a leading space, so it cannot go on with the number before it."""
         return torch.tensor([text[:1].isspace() for text in self._surfaces], device="cpu")

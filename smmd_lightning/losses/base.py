@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from smmd_lightning.compat.of_torch import KeepsBuffersExact
-from smmd_lightning.losses.positions import NumericPositions
+from smmd_lightning.losses.positions import NumericPositions, after_point
 from smmd_lightning.vocabulary import NumericVocabulary, look_up
 
 
@@ -138,9 +138,8 @@ class NumericLoss(KeepsBuffersExact, ABC):
             )
         if logits_BTV.shape[2] < len(self.index_V):
             vocabulary.index_table(logits_BTV.shape[2])  # raises, naming the token
-        index_BT = look_up(self.index_V.to(labels_BT.device), labels_BT)
-        if shift:
-            index_BT = index_BT[:, 1:]
+        targets_BT = labels_BT[:, 1:] if shift else labels_BT
+        index_BT = look_up(self.index_V.to(labels_BT.device), targets_BT)
         row_K, column_K = (index_BT >= 0).nonzero(as_tuple=True)
         place_K = row_K * logits_BTV.shape[1] + column_K
         logits_PV = logits_BTV.flatten(0, 1)
@@ -151,7 +150,9 @@ class NumericLoss(KeepsBuffersExact, ABC):
         loss_K = self(
             logits_PV[place_K[:, None], self.token_ids_N.to(place_K.device)],
             index_BT[row_K, column_K],
-            NumericPositions(row_K, column_K, log_normalizer_K),
+            NumericPositions(
+                row_K, column_K, log_normalizer_K, after_point(targets_BT, row_K, column_K, vocabulary.point_id)
+            ),
         )
         return loss_K.sum() / max(len(loss_K), 1)
 

@@ -29,11 +29,14 @@ class NumericPositions:
         log_normalizer_K: (K,) logsumexp of the whole head's logits at the position, for losses that ask for
             it by `needs_log_normalizer`; with it, `logsumexp(numeric_logits) - log_normalizer` is the log
             of the probability that the model gives to numeric tokens.
+        after_point_K: (K,) bool, whether a decimal point stands right before the target, see `after_point`. None:
+            nowhere.
     """
 
     row_K: Tensor
     column_K: Tensor
     log_normalizer_K: Tensor | None = None
+    after_point_K: Tensor | None = None
 
     def numbers(self, begins_K: Tensor | None = None) -> Tensor:
         """Number the runs of neighbouring numeric tokens: the tokens of "2010" belong together.
@@ -45,12 +48,57 @@ class NumericPositions:
         Returns:
             (K,) int64, 0 for the tokens of the first number, 1 for those of the second, …
         """
-        place_K = self.row_K * (1 << 32) + self.column_K  # no two rows touch
+        return self._begins(begins_K).cumsum(0) - 1
+
+    def decimal_numbers(self, begins_K: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Number the numbers, where one decimal point between two numeric tokens joins them: "3.75" is one number.
+
+        Args:
+            begins_K: As for `numbers`.
+
+        Returns:
+            (K,) int64 number, counted from 0, and (K,) bool, whether the token stands behind the point. In "1.2.3" all
+            behind the first point is.
+        """
+        begins = self._begins(begins_K)
+        run_K = begins.cumsum(0) - 1
+        if self.after_point_K is None:
+            return run_K, torch.zeros_like(begins)
+        place_K = self._place()
+        joins = torch.zeros_like(begins)
+        joins[1:] = begins[1:] & self.after_point_K[1:] & (place_K[1:] == place_K[:-1] + 2)
+        if begins_K is not None:
+            joins &= ~begins_K
+        number_K = (begins & ~joins).cumsum(0) - 1
+        # A run is a fraction when its first token joined it to the run before.
+        fraction = torch.zeros_like(run_K).index_add(0, run_K, joins.to(run_K))
+        return number_K, fraction[run_K] > 0
+
+    def _place(self) -> Tensor:
+        return self.row_K * (1 << 32) + self.column_K  # no two rows touch
+
+    def _begins(self, begins_K: Tensor | None) -> Tensor:
+        place_K = self._place()
         begins = torch.ones_like(place_K, dtype=torch.bool)
         begins[1:] = place_K[1:] != place_K[:-1] + 1
-        if begins_K is not None:
-            begins |= begins_K
-        return begins.cumsum(0) - 1
+        return begins if begins_K is None else begins | begins_K
+
+
+def after_point(targets_BT: Tensor, row_K: Tensor, column_K: Tensor, point_id: int | None) -> Tensor | None:
+    """Tell which targets stand right behind a decimal point.
+
+    Args:
+        targets_BT: (B, T) target ids.
+        row_K: (K,) int64 row of each numeric target.
+        column_K: (K,) int64 its column.
+        point_id: The point's token. None: it is not known.
+
+    Returns:
+        (K,) bool, None where the point is not known.
+    """
+    if point_id is None:
+        return None
+    return (targets_BT[row_K, (column_K - 1).clamp(min=0)] == point_id) & (column_K > 0)
 
 
 def head_log_normalizer(positions: NumericPositions | None) -> Tensor:
@@ -107,10 +155,43 @@ def numbers_and_places(
     Raises:
         ValueError: The positions are missing.
     """
+    number_K = needed(positions).numbers(begins_N.to(target_K.device)[target_K])
+    return number_K, digits_after(number_K, digits_N.to(target_K.device)[target_K])
+
+
+def decimals_and_places(
+    positions: NumericPositions | None, target_K: Tensor, digits_N: Tensor, begins_N: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Find the number that each target token belongs to, decimals included, and the power of ten it is worth in it.
+
+    Args:
+        positions: Where the targets stand, and which follow a decimal point.
+        target_K: (K,) int64 index of the target token.
+        digits_N: From `number_tables`.
+        begins_N: From `number_tables`.
+
+    Returns:
+        (K,) int64 number, counted from 0, and (K,) int64 place: 1, 0, -1 for the tokens of "12.5".
+
+    Raises:
+        ValueError: The positions are missing.
+    """
+    begins_K, digits_K = begins_N.to(target_K.device)[target_K], digits_N.to(target_K.device)[target_K]
+    number_K, fraction_K = needed(positions).decimal_numbers(begins_K)
+    # Digits of the whole number behind each token, less those of its fraction.
+    decimals = torch.zeros_like(number_K).index_add(0, number_K, digits_K * fraction_K)
+    return number_K, digits_after(number_K, digits_K) - decimals[number_K]
+
+
+def needed(positions: NumericPositions | None) -> NumericPositions:
+    """Return the positions of a loss that needs them.
+
+    Raises:
+        ValueError: They are missing.
+    """
     if positions is None:
         raise ValueError(
             "This loss looks at whole numbers, so it needs positions=NumericPositions(row_K, column_K): "
             "where in the batch each target stands."
         )
-    number_K = positions.numbers(begins_N.to(target_K.device)[target_K])
-    return number_K, digits_after(number_K, digits_N.to(target_K.device)[target_K])
+    return positions

@@ -1,5 +1,7 @@
 """Every loss is a class path and plain settings in YAML, and comes back from what is saved."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 from jsonargparse import ArgumentParser
@@ -14,6 +16,10 @@ CONFIGS = {
     "NTILLoss": "{place_growth: 0.5, hard: false}",
     "Dist2Loss": "{temperature: 2, whole_head: false}",
     "GaussianSmoothingLoss": "{bandwidth: 2, smoothing: 0.1}",
+    "DigitEntropyLoss": "{}",
+    "MixCELoss": "{}",
+    "RAFTLoss": "{unit: relative}",
+    "NTLNumberLoss": "{decimals: false}",
     "WholeNumberLoss": "{shape: laplace, widths: [0.5, 2], unit: relative, signed: true}",
     "PlaceWeightedLoss": "{base: 3, loss: {class_path: smmd_lightning.losses.SMMDLoss}}",
 }
@@ -38,6 +44,16 @@ def test_a_loss_is_built_from_yaml_and_its_config_survives_saving(name):
             assert kept == (tuple(value) if isinstance(value, list) else value)
     again = parser().instantiate_classes(parser().parse_string(parser().dump(config))).loss
     assert type(again) is type(loss)
+
+
+FILES = sorted((Path(__file__).parents[2] / "configs" / "loss").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_the_loss_files_build_what_they_name(file):
+    loss = parser().instantiate_classes(parser().parse_args(["--loss", str(file)])).loss
+    assert type(loss).__name__ in file.read_text(encoding="utf-8")
+    assert type(loss).__name__ in CONFIGS
 
 
 def test_every_loss_has_a_config_here():
