@@ -162,7 +162,7 @@ def test_shipped_losses_are_built_as_their_files_say(file):
     parser.add_subclass_arguments(NumericLoss, "loss")
     loss = parser.instantiate_classes(parser.parse_object({"loss": settings})).loss
     assert f"smmd_lightning.losses.{type(loss).__name__}" == settings["class_path"]
-    for name, value in settings["init_args"].items():
+    for name, value in settings.get("init_args", {}).items():
         if name != "loss":
             assert getattr(loss, name) == (tuple(value) if isinstance(value, list) else value)
 

@@ -24,6 +24,7 @@ def main():
     import torch
     import torch.distributed as dist
 
+    faulthandler.enable()  # a crash below Python says where, too
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     folder, names = Path(sys.argv[1]), sys.argv[2:]

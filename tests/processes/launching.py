@@ -84,9 +84,10 @@ def stop(process: subprocess.Popen, number: int = signal.SIGKILL) -> None:
 
 
 def run(world: int, command: list[str], *, timeout: float, log: Path | None = None, **more: str) -> str:
-    """Runs a command on `world` processes as torchrun would; returns their output."""
+    """Runs a command on `world` processes as torchrun would; returns their output and a line on how each ended."""
     import tempfile
 
     log = log or Path(tempfile.mkstemp(suffix=".log")[1])
-    finish([start(command, log, **variables, **more) for variables in ranks(world)], timeout)
-    return log.read_text(errors="replace")
+    codes = finish([start(command, log, **variables, **more) for variables in ranks(world)], timeout)
+    ends = "".join(f"\nprocess {rank} ended with {code}" for rank, code in enumerate(codes))
+    return log.read_text(errors="replace") + ends
