@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch import Tensor, nn
 
 from smmd_lightning.backbones.adapters import LoRA
+from smmd_lightning.backbones.compiling import check_compiler, uncompiled
 from smmd_lightning.backbones.generation import continue_prompts, is_sharded
 from smmd_lightning.backbones.loading import ModelSource, build, checkpoint_blocks
 from smmd_lightning.backbones.naming import freeze_matching
@@ -58,6 +59,8 @@ class Backbone(nn.Module, ABC):
         adapter: LoRA settings; None trains the model's own weights.
         freeze: Patterns (`fnmatch`) of parameter names that are not trained, e.g. "model.embed_tokens.*".
         gradient_checkpointing: Recompute activations of the blocks in the backward pass.
+        compile_blocks: Fuse each block's operations by `torch.compile` in training and scoring (not in generation).
+            The first steps take a minute or two.
         head_chunk: Most supervised positions that pass through the head at once.
 
     Raises:
@@ -77,6 +80,7 @@ class Backbone(nn.Module, ABC):
         adapter: LoRA | None = None,
         freeze: Sequence[str] = (),
         gradient_checkpointing: bool = False,
+        compile_blocks: bool = False,
         head_chunk: int = 2048,
     ) -> None:
         super().__init__()
@@ -94,6 +98,7 @@ class Backbone(nn.Module, ABC):
         self.adapter = adapter
         self.freeze = tuple(freeze)
         self.gradient_checkpointing = gradient_checkpointing
+        self.compile_blocks = compile_blocks
         self.head_chunk = head_chunk
         self._head_is_separate = True
         self._keeps_packed_rows_apart = False
@@ -167,6 +172,8 @@ class Backbone(nn.Module, ABC):
         """
         if self.loaded:
             return
+        if self.compile_blocks:
+            check_compiler()
         causal = build(self.source)
         self.freeze_parts(causal)
         self.model = causal if self.adapter is None else self.adapter.attach(causal, self.language_module(causal))
@@ -174,6 +181,9 @@ class Backbone(nn.Module, ABC):
             checkpoint_blocks(causal)
         self._head_is_separate = splits_at_head(self.causal, self.encode, self.head, self.path)
         self.settle()
+        if self.compile_blocks:
+            for block in self.blocks:
+                block.compile()
         # from_pretrained leaves the model in evaluation mode, where transformers ignores gradient checkpointing.
         self.train()
 
@@ -246,5 +256,5 @@ class Backbone(nn.Module, ABC):
         Returns:
             Token ids (B, at most `max_new_tokens`) of the continuation alone; rows that ended are filled with pad.
         """
-        with evaluating(self):
+        with evaluating(self), uncompiled():
             return continue_prompts(self.causal, inputs, max_new_tokens, is_sharded(self), **options)
