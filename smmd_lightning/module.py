@@ -19,8 +19,8 @@ from lightning.pytorch.utilities import rank_zero_warn
 from torch import Tensor
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
+from smmd_lightning.answering import Answering, Decode, answer
 from smmd_lightning.backbones.base import Backbone
-from smmd_lightning.backbones.generation import cut_off
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.trained_types import keep_in_float32, refuse_half_precision
 from smmd_lightning.checkpoints.restoring import RestorableModule
@@ -34,7 +34,6 @@ from smmd_lightning.checkpoints.settings import keep_settings
 from smmd_lightning.compat.of_lightning import trainer_of
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
-from smmd_lightning.metrics.beliefs import NumericRecorder
 from smmd_lightning.objective import LossSums, NumericObjective, StepCounts, Window
 from smmd_lightning.optimizers import scale_learning_rates
 from smmd_lightning.schedules import WarmUpAndDecay, planned_steps, plateau_monitor, step_plateaus
@@ -64,6 +63,10 @@ class SMMDModule(RestorableModule):
         lr_scale: Factors of the learning rate by pattern (`fnmatch`) of parameter names, as in
             `{"model.multi_modal_projector.*": 5.0, "*.lora_B.*": 16.0}` (the second is LoRA+, arXiv 2402.12354). The
             first pattern that fits counts. None: one rate for all.
+        decode: Which answer is judged and written: "greedy", or "median" or "mean" of the likely answers (then in
+            validation too). The greedy one is told beside it.
+        likely_answers: How many of the likeliest whole answers test and predict find for each question, with their
+            probabilities; metrics then tell CRPS, likelihood and coverage. Costs about as many generations. 0: none.
 
     Raises:
         ValueError: A setting is out of its range.
@@ -83,10 +86,10 @@ class SMMDModule(RestorableModule):
         save_distributions: bool = False,
         weight_schedule: WarmUpAndDecay | None = None,
         lr_scale: dict[str, float] | None = None,
+        decode: Decode = "greedy",
+        likely_answers: int = 0,
     ) -> None:
         super().__init__(save_trained_only)
-        if max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
         if backbone.quantization is not None and not save_trained_only:
             raise ValueError("Quantised weights are not kept in checkpoints: set model.save_trained_only to true.")
         self.backbone = backbone
@@ -96,10 +99,13 @@ class SMMDModule(RestorableModule):
         self.optimizer = optimizer
         self.lr_scheduler = lr_scheduler
         self.vocabulary = vocabulary
+        Answering(max_new_tokens, decode, likely_answers)  # checks them
         self.max_new_tokens = max_new_tokens
+        self.decode: Decode = decode
+        self.likely_answers = likely_answers
         self.watch = watch
         self.save_distributions = save_distributions
-        self.metrics = MetricsByTask()
+        self.metrics = MetricsByTask(with_laws=likely_answers > 0)
         self._window = Window()
         self._eval_sums = LossSums()
         self._told_of_cuts = False
@@ -236,7 +242,7 @@ class SMMDModule(RestorableModule):
 
     def test_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:  # type: ignore[override]
         """Generates answers; returns one plain row per sample, for the prediction file."""
-        return self._answer(batch, record=self.save_distributions)
+        return self._answer(batch, record=True)
 
     def on_test_epoch_end(self) -> None:
         """Logs the metrics of all answers, over all processes."""
@@ -244,32 +250,12 @@ class SMMDModule(RestorableModule):
 
     def predict_step(self, batch: Batch, batch_idx: int) -> list[dict[str, Any]]:
         """Generates answers; returns one plain row per sample, for the prediction file."""
-        return self._answer(batch, record=self.save_distributions)
+        return self._answer(batch, record=True)
 
     def _answer(self, batch: Batch, record: bool = False) -> list[dict[str, Any]]:
-        if not batch.examples:  # no sample of the split can be used, on any process
-            return []
-        options: dict[str, Any] = {"eos_token_id": batch.stop_ids} if batch.stop_ids else {}
-        recorder = NumericRecorder(self.numbers) if record and self.numbers is not None else None
-        if recorder is not None:
-            options["logits_processor"] = [recorder]
-        ids = self.backbone.generate(batch.inputs, max_new_tokens=self.max_new_tokens, **options)
-        texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
-        ends = batch.stop_ids or self.backbone.causal.generation_config.eos_token_id or []
-        cuts = cut_off(ids, self.max_new_tokens, [ends] if isinstance(ends, int) else ends)
-        answers = [
-            (text.strip(), example, cut)
-            for text, example, cut, counted in zip(texts, batch.examples, cuts, batch.counted, strict=True)
-            if counted
-        ]
-        self.metrics.update(
-            [text for text, _, _ in answers], [example for _, example, _ in answers], [cut for _, _, cut in answers]
-        )
-        rows = [self.metrics.row(*answer) for answer in answers]
-        if recorder is not None:
-            believed = [found for found, counted in zip(recorder.describe(ids), batch.counted, strict=True) if counted]
-            rows = [{**row, "distributions": found} for row, found in zip(rows, believed, strict=True)]
-        return rows
+        recorded = self.numbers if record and self.save_distributions else None
+        how = Answering(self.max_new_tokens, self.decode, self.likely_answers)
+        return answer(self.backbone, self.tokenizer, batch, self.metrics, how, recorded, record)
 
     def _log_metrics(self, stage: str) -> None:
         values = self.metrics.compute()

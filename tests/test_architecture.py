@@ -24,9 +24,10 @@ ROOMS = {
     "smmd_lightning.checkpoints": {"schedules", "losses"},
     "smmd_lightning.objective": {"types", "losses", "vocabulary"},
     "smmd_lightning.strategies": {"checkpoints", "backbones"},
+    "smmd_lightning.answering": {"types", "vocabulary", "metrics", "backbones"},
     "smmd_lightning.module": {
-        "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "optimizers", "schedules",
-        "strategies",
+        "answering", "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "optimizers",
+        "schedules", "strategies",
     },
     "smmd_lightning.report": {"answers", "checkpoints", "losses", "metrics", "types", "vocabulary"},
     "smmd_lightning.trainers": {"answers", "metrics", "backbones", "losses", "objective", "types", "vocabulary"},

@@ -205,3 +205,31 @@ def test_answers_that_the_model_ends_are_not_cut_off(tmp_path):
     trainer = Trainer(**QUIET, default_root_dir=tmp_path)
     trainer.test(made, clocks(), verbose=False)
     assert trainer.callback_metrics["test/cut_off"] == 0
+
+
+@pytest.mark.parametrize("decode", ["greedy", "median", "mean"])
+def test_likely_answers_give_proper_scores_and_the_greedy_answer_is_told_beside_another(tmp_path, decode):
+    made = module(max_new_tokens=5, decode=decode, likely_answers=6)
+    trainer = Trainer(**QUIET | {"default_root_dir": tmp_path})
+    (values,) = trainer.test(made, clocks(), verbose=False)
+    assert values["test/samples"] == 5
+    assert {"test/mass_left_out", "test/without_distribution", "test/penalised_mae_median"} <= values.keys()
+    rows = [row for batch in trainer.predict(made, clocks()) for row in batch]
+    assert len(rows) == 5
+    for row in rows:
+        assert ("greedy" in row) == (decode != "greedy")
+        if "law" in row and decode != "greedy":
+            assert row["raw"] == row["law"][decode] or row["parsed"] == row["law"][decode]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"decode": "median"}, "set likely_answers"),
+        ({"decode": "best", "likely_answers": 4}, "decode must be greedy, median or mean, got 'best'"),
+        ({"likely_answers": 1}, "likely_answers must be 0 or at least 2, got 1"),
+    ],
+)
+def test_settings_of_decoding_that_cannot_be_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        module(**settings)

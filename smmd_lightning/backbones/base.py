@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from smmd_lightning.backbones.adapters import LoRA
 from smmd_lightning.backbones.compiling import check_compiler, uncompiled
-from smmd_lightning.backbones.generation import continue_prompts, is_sharded
+from smmd_lightning.backbones.generation import continue_prompts, is_sharded, likely_continuations
 from smmd_lightning.backbones.loading import ModelSource, build, checkpoint_blocks
 from smmd_lightning.backbones.naming import freeze_matching
 from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, splits_at_head
@@ -242,6 +242,9 @@ class Backbone(nn.Module, ABC):
         """
         return score_supervised(self.encode(inputs), labels, self.head, score, self.head_chunk)
 
+    def before_generation(self, inputs: dict[str, Tensor]) -> None:
+        """Does what prompts need first; subclasses add what they need."""
+
     def generate(self, inputs: dict[str, Tensor], max_new_tokens: int, **options: Any) -> Tensor:
         """Continues prompts, greedily unless told otherwise.
 
@@ -256,5 +259,14 @@ class Backbone(nn.Module, ABC):
         Returns:
             Token ids (B, at most `max_new_tokens`) of the continuation alone; rows that ended are filled with pad.
         """
+        self.before_generation(inputs)
         with evaluating(self), uncompiled():
             return continue_prompts(self.causal, inputs, max_new_tokens, is_sharded(self), **options)
+
+    def likely(
+        self, inputs: dict[str, Tensor], max_new_tokens: int, most: int, **options: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Finds the `most` likeliest continuations of each prompt, see `generation.likely_continuations`."""
+        self.before_generation(inputs)
+        with evaluating(self), uncompiled():
+            return likely_continuations(self.causal, inputs, max_new_tokens, most, is_sharded(self), **options)

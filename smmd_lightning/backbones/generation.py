@@ -1,4 +1,7 @@
-"""Greedy continuation of prompts, whatever sampling settings come with a model."""
+"""Continuations of prompts, whatever sampling settings come with a model: the greedy one, or the likeliest ones.
+
+Shape legend: B rows, T positions, W continuations of a row, L generated tokens.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from smmd_lightning.compat.of_transformers import repeats_pictures_by_row
+
 if TYPE_CHECKING:
     from transformers import GenerationConfig
 
 
 @torch.no_grad()
-def continue_prompts(
-    causal: Any, inputs: dict[str, Tensor], max_new_tokens: int, sharded: bool, **options: Any
-) -> Tensor:
+def continue_prompts(causal: Any, inputs: dict[str, Tensor], max_new_tokens: int, sharded: bool, **options: Any) -> Any:
     """Continues prompts, greedily unless told otherwise.
 
     Args:
@@ -26,14 +29,61 @@ def continue_prompts(
         **options: Anything else that `transformers`' `generate` takes.
 
     Returns:
-        Token ids (B, at most `max_new_tokens`) of the continuation alone; rows that ended are filled with pad.
+        Token ids (B, at most `max_new_tokens`) of the continuation alone; rows that ended are filled with pad. With
+        `return_dict_in_generate`, what `generate` returns.
     """
     options.setdefault("synced_gpus", sharded)
     config = greedy_config(causal.generation_config, max_new_tokens)
     generation = {key: options.pop(key) for key in list(options) if hasattr(config, key)}
     config.update(**generation)
-    tokens: Tensor = causal.generate(**inputs, generation_config=config, **options)
-    return tokens[:, inputs["input_ids"].shape[1] :]
+    tokens = causal.generate(**inputs, generation_config=config, **options)
+    return tokens[:, inputs["input_ids"].shape[1] :] if isinstance(tokens, Tensor) else tokens
+
+
+@torch.no_grad()
+def likely_continuations(
+    causal: Any, inputs: dict[str, Tensor], max_new_tokens: int, most: int, sharded: bool, **options: Any
+) -> tuple[Tensor, Tensor]:
+    """Finds the likeliest continuations of prompts by beam search, with their exact probabilities.
+
+    Each step keeps the `most` likeliest prefixes of a row, so the mass that is not found is one minus the sum.
+
+    Args:
+        causal: A Hugging Face model in evaluation mode.
+        inputs: Model inputs of left-padded prompts, `input_ids` (B, T) among them.
+        max_new_tokens: Most tokens to add.
+        most: W, continuations of a prompt.
+        sharded: Whether the weights are spread over processes.
+        **options: Anything else that `transformers`' `generate` takes.
+
+    Returns:
+        Token ids (B, W, L), those that ended filled with pad, and the natural logarithm of each one's probability
+        (B, W) float32, the likeliest first. One that the limit of tokens ended has the probability of its tokens.
+
+    Raises:
+        ValueError: Rows hold several pictures and the model's class does not tell how to repeat them.
+    """
+    rows = len(inputs["input_ids"])
+    if any(len(tensor) != rows for tensor in inputs.values()) and not repeats_pictures_by_row(causal):
+        raise ValueError(
+            f"{type(causal).__name__} cannot continue prompts of several pictures, or none, in more than one way: set "
+            "model.likely_answers to 0 and model.decode to greedy."
+        )
+    found = continue_prompts(
+        causal,
+        inputs,
+        max_new_tokens,
+        sharded,
+        num_beams=most,
+        num_return_sequences=most,
+        length_penalty=0.0,  # a score is then the plain sum of log-probabilities
+        early_stopping=False,
+        output_scores=True,
+        return_dict_in_generate=True,
+        **options,
+    )
+    ids: Tensor = found.sequences[:, inputs["input_ids"].shape[1] :]
+    return ids.unflatten(0, (rows, most)), found.sequences_scores.unflatten(0, (rows, most))
 
 
 def greedy_config(own: GenerationConfig, max_new_tokens: int) -> GenerationConfig:

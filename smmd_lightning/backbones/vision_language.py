@@ -103,12 +103,11 @@ class VisionLanguageBackbone(Backbone):
         # An empty slice: its sum is exactly 0, and its gradient too, whatever the features hold.
         return hidden_BTD + sum(feature.flatten()[:0].sum() for feature in features).to(hidden_BTD.dtype)  # type: ignore[union-attr]
 
-    def generate(self, inputs: dict[str, Tensor], max_new_tokens: int, **options: Any) -> Tensor:
-        """As in `Backbone.generate`; with sharded weights a batch without images runs the tower too."""
+    def before_generation(self, inputs: dict[str, Tensor]) -> None:
+        """With sharded weights, runs the tower for a batch without images too."""
         if "pixel_values" not in inputs and is_sharded(self):
             with torch.no_grad(), evaluating(self):
                 self._blank_features()
-        return super().generate(inputs, max_new_tokens, **options)
 
     def _vision_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
         found = parts(self.causal)

@@ -5,6 +5,7 @@ Each function says what the public interface lacks.
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,6 +44,19 @@ def leave_inputs_without_gradients(model: PreTrainedModel) -> None:
     """
     if hasattr(model, "_require_grads_hook"):
         model.disable_input_require_grads()
+
+
+def repeats_pictures_by_row(model: PreTrainedModel) -> bool:
+    """Whether `generate` repeats a prompt's pictures as a group, for several continuations of it.
+
+    Newer models let it (they take pictures that are encoded already), older ones override how inputs are repeated.
+    Otherwise each entry of each tensor is repeated, which mixes up pictures where a prompt has several. None says so.
+    """
+    from transformers import GenerationMixin
+
+    own: Any = type(model)
+    overridden = own._expand_inputs_for_generation is not GenerationMixin._expand_inputs_for_generation
+    return overridden or "mm_encoder_outputs" in inspect.signature(own.forward).parameters
 
 
 class DrawsItsOwn:

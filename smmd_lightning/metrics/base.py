@@ -153,6 +153,37 @@ class AnswerMetrics(torchmetrics.Metric):
         found = parse_quantity(text)
         return None if found is None else f"{abs(found.value):f}"
 
+    def period_of(self, example: NumericExample) -> float | None:
+        """Returns the length of a scale that closes on itself, in the unit of `value_of`; None for others."""
+        return None
+
+    def value_of(self, text: str) -> float | None:
+        """Returns the value of a truth or a parsed answer (`Score.truth`, `Score.parsed`); None where it has none."""
+        found = parse_quantity(text)
+        return None if found is None else float(found.value)
+
+    def text_of(self, value: float, like: str) -> str:
+        """Writes a value as another answer is written: "4.30 bar" for 4.3 beside "4.25 bar".
+
+        Args:
+            value: The value, as `value_of` gives it.
+            like: `Score.parsed` of another answer.
+        """
+        other = parse_quantity(like)
+        if other is None:
+            return f"{value:g}"
+        sign = "%" if other.percent and "%" in like[other.start : other.end] else ""
+        return f"{like[: other.start]}{value:.{len(other.written.partition('.')[2])}f}{sign}{like[other.end :]}"
+
+    def per_unit(self, example: NumericExample) -> float:
+        """Returns how much of the unit of errors one unit of value is: 1, or 100 / span of an instrument's scale."""
+        return 1.0
+
+    def largest_error(self, example: NumericExample) -> float:
+        """Returns what an answer without a value costs, in the unit of errors; as far off as the answer 0 would be."""
+        truth = self.value_of(self.score("", example).truth) or 0.0
+        return abs(truth) * self.per_unit(example) or 1.0
+
     def score(self, prediction: str, example: NumericExample) -> Score:
         """Returns what the prediction file says about one answer; changes nothing."""
         return self.judge(prediction, example).score

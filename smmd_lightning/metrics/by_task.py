@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+import torchmetrics
 from torch import Tensor, nn
 
 from smmd_lightning.metrics.base import TASKS, AnswerMetrics
+from smmd_lightning.metrics.distribution import DistributionMetrics
+from smmd_lightning.metrics.laws import Law, add_law, law_of
 from smmd_lightning.metrics.registry import FALLBACK, metrics_for
 from smmd_lightning.types import NumericExample
 
@@ -24,12 +27,14 @@ class MetricsByTask(nn.Module):
     Args:
         metrics: Metrics by task. None: those of all tasks declared by now. An example of a task that is not among them
             goes to those of "number"; without these it is an error.
+        with_laws: Whether `update_laws` will be called, so that `compute` gives the scores of laws too.
     """
 
-    def __init__(self, metrics: Mapping[str, AnswerMetrics] | None = None) -> None:
+    def __init__(self, metrics: Mapping[str, AnswerMetrics] | None = None, with_laws: bool = False) -> None:
         super().__init__()
         self.by_task = dict(metrics or {task: metrics_for(task) for task in TASKS})
         self.metrics = nn.ModuleList(self.by_task.values())  # so that they follow the module to its device
+        self.laws = nn.ModuleList([DistributionMetrics() for _ in self.by_task] if with_laws else [])
 
     def update(
         self,
@@ -53,6 +58,26 @@ class MetricsByTask(nn.Module):
                 [examples[number] for number in numbers],
                 None if cut_off is None else [cut_off[number] for number in numbers],
             )
+
+    def law(self, example: NumericExample, texts: Sequence[str], probabilities: Sequence[float]) -> Law | None:
+        """Returns what the likeliest answers say about the value asked for, see `laws.law_of`."""
+        return law_of(self.by_task[self._task(example)], example, texts, probabilities)
+
+    def update_laws(
+        self, laws: Sequence[Law | None], examples: Sequence[NumericExample], greedy: Sequence[str]
+    ) -> None:
+        """Adds laws to their scores.
+
+        Args:
+            laws: What `law` returned for each example.
+            examples: The examples.
+            greedy: What greedy decoding wrote for each.
+        """
+        for law, example, text in zip(laws, examples, greedy, strict=True):
+            task = self._task(example)
+            scores = self.laws[list(self.by_task).index(task)]
+            assert isinstance(scores, DistributionMetrics)
+            add_law(scores, law, example, text, self.by_task[task])
 
     def row(self, prediction: str, example: NumericExample, cut_off: bool | None = None) -> dict[str, Any]:
         """Returns one row of the prediction file: plain values, ready for JSON.
@@ -81,10 +106,18 @@ class MetricsByTask(nn.Module):
     def compute(self) -> dict[str, Tensor]:
         """Returns all metrics by name, over all processes; every process must call it. Empty without any answer."""
         values: dict[str, dict[str, Tensor]] = {}
-        for task, metrics in self.by_task.items():
+        for place, (task, metrics) in enumerate(self.by_task.items()):
             if not metrics.update_called:  # torchmetrics warns of that, and processes would disagree on dtypes
                 metrics.update([], [])
             computed = metrics.compute()
+            if len(self.laws):
+                scores = self.laws[place]
+                assert isinstance(scores, DistributionMetrics)
+                if not scores.update_called:
+                    scores.update(torch.zeros(0, 1), torch.zeros(0, 1), torch.zeros(0))
+                believed = scores.compute()
+                if not believed["without_distribution"].isnan():
+                    computed |= believed
             if computed["samples"] > 0:
                 values[task] = computed
         if len(values) == 1:
@@ -102,7 +135,8 @@ class MetricsByTask(nn.Module):
 
     def reset(self) -> None:
         """Forgets all answers."""
-        for metrics in self.by_task.values():
+        for metrics in [*self.metrics, *self.laws]:
+            assert isinstance(metrics, torchmetrics.Metric)
             metrics.reset()
 
     def _task(self, example: NumericExample) -> str:

@@ -58,3 +58,8 @@ class ChartMetrics(NumberMetrics):
     def close_enough(self, table_NC: Tensor) -> Tensor:
         """Returns which answers pass the published rule."""
         return table_NC[:, COLUMNS.index("relaxed_accuracy_official")] > 0
+
+    def per_unit(self, example: NumericExample) -> float:
+        """Returns one over the size of the truth, so that errors are parts of it; 1 for a truth of 0."""
+        truth = self.value_of(self.score("", example).truth)
+        return 1 / abs(truth) if truth else 1.0

@@ -86,6 +86,27 @@ class ClockMetrics(AnswerMetrics):
         """Returns which readings are at most 5 minutes off."""
         return self.distances(table_NC) <= 5
 
+    def period_of(self, example: NumericExample) -> float:
+        """Returns the minutes of one turn of the hour hand."""
+        return 60.0 * self.dial_hours
+
+    def value_of(self, text: str) -> float | None:
+        """Returns minutes since the hour hand stood at the top."""
+        time = parse_time(text)
+        return None if time is None else time.seconds / 60 % (60 * self.dial_hours)
+
+    def text_of(self, value: float, like: str) -> str:
+        """Writes minutes as a time, with seconds where the other has them."""
+        seconds = like.count(":") == 2
+        total = round(value * 60) if seconds else 60 * round(value)
+        hour = total // 3600 % self.dial_hours
+        shown = hour or 12 if self.dial_hours == 12 else hour
+        return f"{shown:02d}:{total // 60 % 60:02d}" + (f":{total % 60:02d}" if seconds else "")
+
+    def largest_error(self, example: NumericExample) -> float:
+        """Returns half a turn, in minutes."""
+        return 30.0 * self.dial_hours
+
     def digits(self, text: str) -> str | None:
         """Returns hour (of twelve) and minute as four digits."""
         time = parse_time(text)

@@ -24,7 +24,7 @@ from smmd_lightning.metrics.facts import MetricFacts
 from smmd_lightning.metrics.functional.distribution import central_interval, crps, expected_value, nll, quantile
 
 LEVELS = (0.5, 0.9)
-COLUMNS = ("crps", "nll", "mae_median", "mae_mean", "mae_greedy", "penalty")
+COLUMNS = ("crps", "nll", "mae_median", "mae_mean", "mae_greedy", "mass_left_out", "penalty")
 """Columns before those of the levels, which are two each: covered, and width."""
 
 
@@ -34,7 +34,8 @@ class DistributionMetrics(torchmetrics.Metric):
     `compute` gives `crps`, `nll`, `mae_median`, `mae_mean`, `mae_greedy`, `penalised_mae_median`, and for each level
     `coverage_90_percent`, `coverage_error_90_percent` (its distance from the level) and `width_90_percent`;
     `without_distribution` is the share of answers whose row has no mass, which all others but the penalised one leave
-    out.
+    out; `mass_left_out` is the mean of what the others' rows lack to one. A truth among the values left out is taken
+    to have all of it, which makes `nll` the least it can be.
 
     Args:
         period: Length of a scale that closes on itself; CRPS and errors go the shorter way round then.
@@ -56,6 +57,7 @@ class DistributionMetrics(torchmetrics.Metric):
         "coverage_error_*_percent": MetricFacts("min", "share", "Coverage of {} % intervals, off by"),
         "width_*_percent": MetricFacts("min", "", "Width of {} % intervals"),
         "without_distribution": MetricFacts("min", "share"),
+        "mass_left_out": MetricFacts("min", "share", "Probability of answers that were not looked at"),
     }
 
     rows: list[Tensor]
@@ -74,6 +76,7 @@ class DistributionMetrics(torchmetrics.Metric):
         truth_N: Tensor,
         greedy_N: Tensor | None = None,
         penalty_N: Tensor | None = None,
+        period: float | None = None,
     ) -> None:
         """Adds answers.
 
@@ -83,6 +86,7 @@ class DistributionMetrics(torchmetrics.Metric):
             truth_N: (N,) float, the right values.
             greedy_N: (N,) float, what greedy decoding answered; NaN where that was no number. None: not known.
             penalty_N: (N,) float, what an answer without a distribution costs. None: the size of the truth, 1 for 0.
+            period: Length of these answers' scale where it closes on itself. None: that of the metric.
 
         Raises:
             ValueError: See `functional.distribution.check_distributions`.
@@ -92,11 +96,16 @@ class DistributionMetrics(torchmetrics.Metric):
             penalty_N = torch.where(truth_N == 0, 1.0, truth_N.abs())
         greedy_N = torch.full_like(truth_N, torch.nan) if greedy_N is None else greedy_N.double()
         mass_N = probs_NV.double().sum(1)
-        columns = [crps(values_NV, probs_NV, truth_N, self.period)]
-        columns.append(torch.where(mass_N > 0, nll(values_NV, probs_NV, truth_N), torch.nan))
+        left_N = (1 - mass_N).clamp(min=0)
+        period = self.period if period is None else period
+        columns = [crps(values_NV, probs_NV, truth_N, period)]
+        # A truth that an expansion left out has at most the mass that was left out.
+        nll_N = nll(values_NV, probs_NV, truth_N)
+        nll_N = torch.where(nll_N.isinf(), -left_N.log(), nll_N)
+        columns.append(torch.where(mass_N > 0, nll_N, torch.nan))
         points = (quantile(values_NV, probs_NV, 0.5), expected_value(values_NV, probs_NV), greedy_N)
-        columns += [self._off(point_N - truth_N) for point_N in points]
-        columns.append(penalty_N.double())
+        columns += [_off(point_N - truth_N, period) for point_N in points]
+        columns += [left_N, penalty_N.double()]
         for level in LEVELS:
             low_N, high_N = central_interval(values_NV, probs_NV, level)
             covered_N = ((low_N <= truth_N) & (truth_N <= high_N)).double()
@@ -121,9 +130,10 @@ class DistributionMetrics(torchmetrics.Metric):
         values["without_distribution"] = median_N.isnan().double().mean()
         return values
 
-    def _off(self, difference_N: Tensor) -> Tensor:
-        off_N = difference_N.abs()
-        if self.period is None:
-            return off_N
-        off_N = off_N % self.period
-        return torch.minimum(off_N, self.period - off_N)
+
+def _off(difference_N: Tensor, period: float | None) -> Tensor:
+    off_N = difference_N.abs()
+    if period is None:
+        return off_N
+    off_N = off_N % period
+    return torch.minimum(off_N, period - off_N)

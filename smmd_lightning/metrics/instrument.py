@@ -93,3 +93,16 @@ class InstrumentMetrics(AnswerMetrics):
         """Returns how many answers had to name a unit for the metrics about units, else all."""
         asked_N = ~table_NC[:, COLUMNS.index("unit_accuracy")].isnan()
         return int(asked_N.sum()) if name in ("unit_accuracy", "within_tick_and_unit") else len(table_NC)
+
+    def period_of(self, example: NumericExample) -> float | None:
+        """Returns the length of a scale that closes on itself (a compass)."""
+        period = InstrumentTruth.of(example.meta).period
+        return None if period is None else float(period)
+
+    def per_unit(self, example: NumericExample) -> float:
+        """Returns percent of the scale that one unit of value is."""
+        return 100 / float(InstrumentTruth.of(example.meta).span)
+
+    def largest_error(self, example: NumericExample) -> float:
+        """Returns the whole scale, in percent."""
+        return 100.0

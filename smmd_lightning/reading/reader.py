@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from smmd_lightning.backbones import LanguageBackbone, VisionLanguageBackbone
 from smmd_lightning.backbones.processors import load_processor
@@ -20,7 +21,6 @@ from smmd_lightning.checkpoints.sharded import META
 from smmd_lightning.metrics import metrics_for
 from smmd_lightning.metrics.beliefs import NumericRecorder
 from smmd_lightning.module import SMMDModule
-from smmd_lightning.reading.belief import alternatives
 from smmd_lightning.reading.pictures import open_picture
 from smmd_lightning.reading.question import model_inputs, question_of
 from smmd_lightning.reading.values import value_and_unit, value_interval
@@ -42,7 +42,7 @@ class Reading:
         unit: The unit behind it; empty for none.
         interval: The range that holds 90 % of the probability that the model gave to values; None without a value.
         text: What the model wrote.
-        answers: Whole answers with their probabilities, the likeliest first; see `alternatives`.
+        answers: Whole answers with their probabilities, the likeliest first.
         question: What was asked.
         task: The task it belongs to.
         picture: Name of the picture's file; empty for none.
@@ -78,12 +78,22 @@ class Reader:
         model: A checkpoint's file or folder, an exported folder, or any model that a backbone takes.
         device: Where to compute. None: the first GPU, else the processor.
         max_new_tokens: Most tokens of an answer. None: as in training.
+        likely_answers: How many of the likeliest whole answers are looked for, with their probabilities; at least 2.
 
     Raises:
         ValueError: There is no such model, or it is an adapter alone.
     """
 
-    def __init__(self, model: str | Path, device: str | None = None, max_new_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        model: str | Path,
+        device: str | None = None,
+        max_new_tokens: int | None = None,
+        likely_answers: int = 16,
+    ) -> None:
+        if likely_answers < 2:
+            raise ValueError(f"likely_answers must be at least 2, got {likely_answers}.")
+        self.likely_answers = likely_answers
         self.module = load_reader(model)
         self.asking: dict[str, Any] = dict(self.module.asking or {})
         self.max_new_tokens = max_new_tokens or self.module.max_new_tokens
@@ -136,7 +146,7 @@ class Reader:
         ids = self.module.backbone.generate(inputs, self.max_new_tokens, logits_processor=[recorder], **options)
         text = self.tokenizer.batch_decode(ids, skip_special_tokens=True)[0].strip()
         beliefs = recorder.describe(ids)[0]
-        answers = alternatives(text, beliefs)
+        answers = self._likely(inputs, text, options)
         times = metrics_for(task).reads == "time"
         value, unit = value_and_unit(text, times)
         return Reading(
@@ -149,6 +159,19 @@ class Reader:
             task=task,
             picture=str(picture) if isinstance(picture, (str, Path)) else "",
             distributions=beliefs,
+        )
+
+    def _likely(self, inputs: dict[str, Tensor], text: str, options: dict[str, Any]) -> list[tuple[str, float]]:
+        """Whole answers with their probabilities, the likeliest first; the greedy one is always among them."""
+        ids_BWL, log_probability_BW = self.module.backbone.likely(
+            inputs, self.max_new_tokens, self.likely_answers, **options
+        )
+        found = {text: 0.0}
+        texts = self.tokenizer.batch_decode(ids_BWL[0], skip_special_tokens=True)
+        for other, mass in zip(texts, log_probability_BW[0].double().exp().tolist(), strict=True):
+            found[other.strip()] = found.get(other.strip(), 0.0) + mass
+        return sorted(
+            ((answer, round(mass, 6)) for answer, mass in found.items()), key=lambda pair: (-pair[1], pair[0])
         )
 
     def read_many(

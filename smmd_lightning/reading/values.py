@@ -50,7 +50,7 @@ def value_interval(text: str, answers: Sequence[tuple[str, float]], times: bool)
 
     Args:
         text: What the model wrote.
-        answers: Whole answers with their probabilities, see `alternatives`.
+        answers: Whole answers with their probabilities.
         times: Whether they are times of day.
     """
     if not times:

@@ -145,6 +145,7 @@ def test_the_metrics_of_a_few_answers():
             "coverage_error_90_percent": 0.4,
             "width_90_percent": (2 + 0) / 2,
             "without_distribution": 1 / 3,
+            "mass_left_out": 1 / 3,  # all of the last one
         },
         rel=1e-6,
         abs=1e-7,
