@@ -18,6 +18,7 @@ _HOME = {
     "DrawnCharts": "chart",
     "TextMathDataModule": "text_math",
     "DrawnArithmetic": "text_math",
+    "DrawnMeasurements": "text_math",
     "DrawnWordProblems": "text_math",
     "MathFiles": "text_math",
     "MathHub": "text_math",

@@ -46,20 +46,34 @@ class Samples(ABC):
 class Drawn(Samples):
     """Samples drawn on the fly: training never sees the same one twice, validation and test never change.
 
+    With `train_rows` training is limited data, as a table is: the same samples in every epoch. With `eval_seed` all
+    runs, whatever their seed, are judged on the same samples.
+
     Attributes:
         train_size: Samples of one training epoch.
         val_size: Validation samples.
         test_size: Test samples.
+        train_rows: Samples of one training epoch that come again in every other epoch, in the place of `train_size`.
+            None: each epoch draws new ones.
+        eval_seed: Seed of the validation and test samples, and of what is dealt to which split. None: the data
+            module's.
     """
 
     train_size: int = 10_000
     val_size: int = 500
     test_size: int = 1_000
+    train_rows: int | None = None
+    eval_seed: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("train_size", "val_size", "test_size"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        for name in ("train_size", "val_size", "test_size", "eval_seed"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise ValueError(f"{name} must not be negative, got {value}")
+        if self.train_rows is not None and self.train_rows < 1:
+            raise ValueError(
+                f"train_rows must be at least 1, or null for new samples each epoch, got {self.train_rows}"
+            )
 
     @abstractmethod
     def drawing(self, split: Split, *, seed: int, **task: Any) -> DrawSample:
@@ -74,7 +88,13 @@ class Drawn(Samples):
         if seed < 0:
             raise ValueError(f"seed must not be negative, got {seed}")
         check_split(split)
-        return DrawnSplit(getattr(self, f"{split}_size"), split, seed, self.drawing(split, seed=seed, **task))
+        shared = seed if self.eval_seed is None else self.eval_seed
+        draw = self.drawing(split, seed=shared, **task)
+        if split != "train":
+            return DrawnSplit(getattr(self, f"{split}_size"), split, shared, draw)
+        if self.train_rows is None:
+            return DrawnSplit(self.train_size, split, seed, draw)
+        return DrawnSplit(self.train_rows, split, seed, draw, repeated=True)
 
 
 @dataclass(frozen=True)
@@ -86,12 +106,14 @@ class DrawnSplit:
         split: `train`, `val` or `test`.
         seed: Seed of all random choices.
         draw: Draws one sample.
+        repeated: Whether every training epoch has the samples of the first.
     """
 
     size: int
     split: Split
     seed: int
     draw: DrawSample
+    repeated: bool = False
 
     def __len__(self) -> int:
         """Samples of one pass."""
@@ -99,6 +121,8 @@ class DrawnSplit:
 
     def example(self, key: SampleKey) -> NumericExample:
         """Draws the sample: a function of (seed, split, epoch, index); outside training the epoch changes nothing."""
+        if self.repeated:
+            key = key._replace(epoch=0)
         example = self.draw(sample_rng(self.seed, self.split, key), key)
         place = f"{key.epoch}-{key.index}" if self.split == "train" else str(key.index)
         return replace(example, id=f"{self.split}-{place}")

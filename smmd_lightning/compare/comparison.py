@@ -16,6 +16,7 @@ from pathlib import Path
 
 from smmd_lightning.compare.collecting import Choice, choose_weights, read_result, read_results
 from smmd_lightning.compare.grid import load_grid
+from smmd_lightning.compare.hypotheses import register
 from smmd_lightning.compare.planning import Cell, Plan, PlannedRun, known, share
 from smmd_lightning.compare.running import Failure, Runner, Slots
 
@@ -46,7 +47,11 @@ class Comparison:
 
         Returns:
             The runs that failed, and how many could not start because their weight is not chosen yet.
+
+        Raises:
+            ValueError: The folder was begun with other hypotheses.
         """
+        register(self.plan.grid.hypotheses, self.plan.grid.losses, self.out)
         runner = Runner(self.plan.grid, self.out, slots)
         failures = runner.run(list(known(share(self.plan.tuning(), *self.shard))))
         later = share(self._later(self.choices()), *self.shard)

@@ -26,6 +26,7 @@ from typing import Any, Literal, TypeVar
 
 from jsonargparse import ArgumentParser
 
+from smmd_lightning.compare.hypotheses import Hypothesis
 from smmd_lightning.compare.settings_files import Settings, merged, read_mapping, read_settings
 from smmd_lightning.metrics import metric_facts
 
@@ -105,6 +106,7 @@ class Grid:
         weights: Weights of the numeric loss to choose from; a single one is taken without tuning.
         tune_seeds: Of the runs that choose the weight on the validation split; better none of `seeds`.
         sweeps: Settings to look at beside the weight.
+        hypotheses: Claims, written to the folder with a hash before the first run; see `compare.hypotheses`.
         overrides: Settings merged over every experiment's.
         checkpoint: Which checkpoint answers: `last`, or `best` on the validation split.
         keep_checkpoints: Whether checkpoints of finished runs stay.
@@ -121,6 +123,7 @@ class Grid:
     weights: list[float] = field(default_factory=lambda: [0.1, 0.3, 1.0])
     tune_seeds: list[int] = field(default_factory=list)
     sweeps: list[Any] = field(default_factory=list)
+    hypotheses: list[Any] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)
     checkpoint: Literal["last", "best"] = "last"
     keep_checkpoints: bool = True
@@ -174,6 +177,7 @@ def load_grid(file: str | Path) -> Grid:
     grid.tasks = {name: _typed(TaskChoice, given, f"{file}, task {name}") for name, given in grid.tasks.items()}
     grid.losses = {name: _typed(LossChoice, given or {}, f"{file}, loss {name}") for name, given in grid.losses.items()}
     grid.sweeps = [_typed(Sweep, given, f"{file}, sweeps") for given in grid.sweeps]
+    grid.hypotheses = [_typed(Hypothesis, given, f"{file}, hypotheses") for given in grid.hypotheses]
     _check(grid, file)
     return grid
 
@@ -232,6 +236,18 @@ def _check(grid: Grid, file: Path) -> None:
             raise ValueError(
                 f"{file}: a sweep needs a numeric loss and tasks of this grid, and tune_seeds; got {sweep.loss!r} on "
                 f"{sweep.tasks or 'all tasks'}, tune_seeds {grid.tune_seeds}."
+            )
+    for claim in grid.hypotheses:
+        metrics = {metric for choice in grid.tasks.values() for metric in choice.metrics}
+        unknown = (
+            (set(claim.contrast) - set(grid.losses))
+            | ({claim.metric} - metrics)
+            | (set(claim.tasks or ()) - set(grid.tasks))
+        )
+        if unknown:
+            raise ValueError(
+                f"{file}: a hypothesis names {', '.join(sorted(unknown))}, "
+                "which is no loss, metric or task of this grid."
             )
     for name, seeds in (("seeds", grid.seeds), ("tune_seeds", grid.tune_seeds)):
         if len(set(seeds)) < len(seeds):

@@ -179,6 +179,22 @@ class AnswerMetrics(torchmetrics.Metric):
         """Returns how much of the unit of errors one unit of value is: 1, or 100 / span of an instrument's scale."""
         return 1.0
 
+    def limits_of(self, example: NumericExample) -> tuple[float, float] | None:
+        """Returns the least and greatest value that the question allows (`meta["limits"]`); None where none is known.
+
+        Values of a law beyond them count as the limit, so that a stray "742 million" of little mass does not outweigh
+        all else.
+
+        Raises:
+            ValueError: The limits are not two numbers in order.
+        """
+        limits = example.meta.get("limits")
+        if limits is None:
+            return None
+        if not isinstance(limits, list | tuple) or len(limits) != 2 or not limits[0] < limits[1]:
+            raise ValueError(f"{example.id}: meta['limits'] must be two numbers in order, got {limits!r}.")
+        return float(limits[0]), float(limits[1])
+
     def largest_error(self, example: NumericExample) -> float:
         """Returns what an answer without a value costs, in the unit of errors; as far off as the answer 0 would be."""
         truth = self.value_of(self.score("", example).truth) or 0.0

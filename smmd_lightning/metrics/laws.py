@@ -140,6 +140,9 @@ def add_law(
     said = None if score.parsed is None else metrics.value_of(score.parsed)
     center = 0.0 if law is None else law.values[_center(law.values, law.masses, period)]
     values, masses = ((0.0,), (0.0,)) if law is None else (law.values, law.masses)
+    if (limits := metrics.limits_of(example)) is not None:
+        values = tuple(min(max(value, limits[0]), limits[1]) for value in values)
+        said = None if said is None else min(max(said, limits[0]), limits[1])
     scores.update(
         unit * torch.tensor([values], dtype=torch.float64),
         torch.tensor([masses], dtype=torch.float64),
