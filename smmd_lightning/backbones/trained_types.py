@@ -42,12 +42,17 @@ def check_trained_type(precision: str, sharded: bool, backbone: Any) -> None:
 def keep_in_float32(backbone: nn.Module) -> None:
     """Converts a loaded backbone's trained weights to float32; for a run with mixed precision.
 
+    Layer norms go with them, frozen ones too: behind a trained block their input is float32, and on CPUs torch refuses
+    a norm in half precision then. The other way round it takes both.
+
     Args:
-        backbone: Not sharded; frozen weights keep their type.
+        backbone: Not sharded; other frozen weights keep their type.
     """
-    for parameter in backbone.parameters():
-        if parameter.requires_grad and parameter.dtype in HALF:
-            parameter.data = parameter.data.float()
+    for module in backbone.modules():
+        norm = isinstance(module, nn.LayerNorm)
+        for parameter in module.parameters(recurse=False):
+            if (norm or parameter.requires_grad) and parameter.dtype in HALF:
+                parameter.data = parameter.data.float()
 
 
 def refuse_half_precision(trained: list[tuple[str, nn.Parameter]], sharded: bool) -> None:

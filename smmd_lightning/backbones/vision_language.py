@@ -86,7 +86,13 @@ class VisionLanguageBackbone(Backbone):
             return
         with torch.enable_grad(), evaluating(self), runnable_here(causal):
             total = sum(feature.float().sum() for feature in self._blank_features())
-            reached = torch.autograd.grad(total, list(trained.values()), allow_unused=True)  # type: ignore[arg-type]
+            assert isinstance(total, Tensor)
+            # Where none of them is reached, the features hang on nothing that is trained.
+            reached = (
+                torch.autograd.grad(total, list(trained.values()), allow_unused=True)
+                if total.requires_grad
+                else [None] * len(trained)
+            )
         unreached = [name for name, gradient in zip(trained, reached, strict=True) if gradient is None]
         for name in unreached:
             trained[name].requires_grad_(False)

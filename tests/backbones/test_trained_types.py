@@ -9,7 +9,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent / "cases"))
 from tiny_runs import RowsData, module, trainer
 
-from smmd_lightning.backbones import LanguageBackbone, LoRA
+from datamodules import ClockDataModule, DrawnClocks
+from smmd_lightning.backbones import LanguageBackbone, LoRA, VisionLanguageBackbone
 from smmd_lightning.backbones.trained_types import check_trained_type, refuse_half_precision
 
 HEAD = LoRA(rank=2, also_train=["lm_head.*"])
@@ -54,3 +55,16 @@ def test_a_files_own_half_precision_is_found_when_it_is_loaded():
     low = torch.nn.Parameter(torch.zeros(2, dtype=torch.bfloat16))
     with pytest.raises(ValueError, match=r"1 trained weights are in half precision \(head, …\)"):
         refuse_half_precision([("tower", torch.nn.Parameter(torch.zeros(2))), ("head", low)], sharded=False)
+
+
+@pytest.mark.parametrize("block", [0, 1])  # image features come out of the first; nothing hangs on the second
+def test_a_tower_in_bfloat16_of_which_a_block_is_trained_takes_a_step(tmp_path, block):
+    adapter = LoRA(rank=2, also_train=[f"model.vision_tower.encoder.layers.{block}.*"])
+    made = module(backbone=VisionLanguageBackbone("tiny:llava", dtype="bfloat16", adapter=adapter), lr=1e-3)
+    drawn = DrawnClocks(train_size=2, val_size=2, test_size=2, style="plain", image_size=64)
+    trainer(tmp_path, precision="bf16-mixed", max_epochs=-1, max_steps=1).fit(
+        made, ClockDataModule("tiny:llava", drawn, batch_size=2)
+    )
+    norms = [part for part in made.backbone.modules() if isinstance(part, torch.nn.LayerNorm)]
+    assert norms
+    assert all(norm.weight.dtype == torch.float32 for norm in norms)
