@@ -33,9 +33,9 @@ from smmd_lightning.callbacks import (
     StoppingEarly,
     Throughput,
 )
-from smmd_lightning.callbacks.checks import check_seed, check_trainer
 from smmd_lightning.callbacks.csv_log import keep_csv_logs
 from smmd_lightning.callbacks.progress import progress
+from smmd_lightning.callbacks.trainer_checks import check_seed, check_trainer_settings
 from smmd_lightning.checkpoints.atomic import close_umask
 from smmd_lightning.checkpoints.files import AtomicCheckpointIO, newest_complete
 from smmd_lightning.checkpoints.sharded import META, read_file
@@ -122,7 +122,7 @@ class SMMDCLI(CommandLine):
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Makes the trainer; without a logger of the user's, TensorBoard writes into `run_dir`."""
         settings = self.chosen(self.config_init, "trainer")
-        check_trainer(settings)
+        check_trainer_settings(settings)
         if settings.get("logger") in (None, True):
             kwargs["logger"] = TensorBoardLogger(self.chosen(self.config_init, "run_dir"), name="", version="")
         strategy = settings.get("strategy")

@@ -10,6 +10,16 @@ import math
 from dataclasses import dataclass
 
 from datamodules.instrument.canvas import Canvas, Colour, Point, mix, toward
+from datamodules.instrument.dial_scales import (
+    AMPERES,
+    BAR_AND_PSI,
+    CELSIUS_AND_FAHRENHEIT,
+    PLAIN,
+    PRESSURES,
+    SPEEDS,
+    VOLTS,
+    WEIGHTS,
+)
 from datamodules.instrument.drawing import Drawing, along
 from datamodules.instrument.look import Look
 from datamodules.instrument.reading import Scale, plain, scales
@@ -220,35 +230,3 @@ def _needle(
         canvas.line((back[0] + shift, back[1] + shift), (end[0] + shift, end[1] + shift), width, shadow, tip)
     canvas.line(back, dial.place(share, reach), width, look.signal, tip)
     canvas.disc(dial.centre, dial.radius * dice.between(0.05, 0.1), dice.pick((look.signal, look.case, look.ink)))
-
-
-PLAIN = scales("bar", (0, 10, 2, 1), (0, 10, 2, "0.5"), (0, 6, 1, "0.5"), (0, 4, 1, "0.2"))
-PRESSURES = (
-    scales("bar", (0, 10, 2, "0.2"), (0, 6, 1, "0.2"), (0, 16, 4, "0.5"), (0, 4, "0.5", "0.1"), (0, 25, 5, 1))
-    + scales("psi", (0, 100, 20, 2), (0, 60, 10, 2), (0, 160, 20, 5), (0, 300, 50, 10))
-    + scales("kPa", (0, 100, 20, 2), (0, 400, 100, 20), (0, 1000, 200, 50))
-    + scales("MPa", (0, 1, "0.2", "0.02"), (0, "1.6", "0.4", "0.05"), (0, "2.5", "0.5", "0.1"))
-)
-BAR_AND_PSI = (
-    (scales("bar", (0, 10, 2, "0.2"))[0], scales("psi", (0, "145.04", 20, 4))[0]),
-    (scales("psi", (0, 100, 20, 2))[0], scales("kPa", (0, "689.5", 100, 20))[0]),
-    (scales("bar", (0, 4, 1, "0.1"))[0], scales("kPa", (0, 400, 100, 20))[0]),
-)
-CELSIUS_AND_FAHRENHEIT = (
-    (scales("°C", (0, 100, 20, 2))[0], scales("°F", (32, 212, 20, 4))[0]),
-    (scales("°C", (-20, 60, 20, 2))[0], scales("°F", (-4, 140, 20, 4))[0]),
-    (scales("°C", (0, 250, 50, 5))[0], scales("°F", (32, 482, 100, 10))[0]),
-    (scales("°C", (-30, 50, 10, 2))[0], scales("°F", (-22, 122, 20, 4))[0]),
-)
-SPEEDS = scales("km/h", (0, 180, 20, 10), (0, 220, 20, 5), (0, 240, 40, 10), (0, 260, 20, 10)) + scales(
-    "mph", (0, 120, 20, 5), (0, 160, 20, 10), (0, 100, 10, 5)
-)
-VOLTS = scales("V", (0, 10, 2, "0.5"), (0, 300, 100, 20), (0, 15, 5, 1), (0, 5, 1, "0.1")) + scales(
-    "mV", (0, 50, 10, 2), (0, 100, 20, 5)
-)
-AMPERES = scales("A", (0, 5, 1, "0.2"), (0, 30, 10, 2), (0, 1, "0.2", "0.05"), (-3, 3, 1, "0.2")) + scales(
-    "mA", (0, 20, 4, 1), (0, 100, 20, 5)
-)
-WEIGHTS = scales("kg", (0, 5, 1, "0.1"), (0, 10, 1, "0.2"), (0, 2, "0.2", "0.05"), (0, 25, 5, "0.5")) + scales(
-    "g", (0, 500, 50, 10), (0, 1000, 100, 20)
-)

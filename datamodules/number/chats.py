@@ -6,7 +6,7 @@ where a picture stood; pictures go before the question here, so the mark is remo
 
 One real example::
 
-    question_of({"messages": [{"role": "user", "content": "<image>What is shown?"},
+    split_chat({"messages": [{"role": "user", "content": "<image>What is shown?"},
                               {"role": "assistant", "content": "62 psi"}], "images": ["a.png"]}, "row 1")
     # ("What is shown?", "62 psi", ["a.png"])
 """
@@ -30,7 +30,7 @@ def chat_column(columns: list[str]) -> str | None:
     return next((name for name in CHATS if name in columns), None)
 
 
-def question_of(row: Mapping[str, Any], where: str) -> tuple[str, str, list[Any]]:
+def split_chat(row: Mapping[str, Any], where: str) -> tuple[str, str, list[Any]]:
     """Takes a chat row apart.
 
     Args:
@@ -43,7 +43,7 @@ def question_of(row: Mapping[str, Any], where: str) -> tuple[str, str, list[Any]
     Raises:
         BadSample: The chat is not an optional system message, a question, and an answer.
 
-    >>> question_of({"conversations": [{"from": "human", "value": "1+1?"}, {"from": "gpt", "value": "2"}]}, "row 1")
+    >>> split_chat({"conversations": [{"from": "human", "value": "1+1?"}, {"from": "gpt", "value": "2"}]}, "row 1")
     ('1+1?', '2', [])
     """
     turns = row.get(chat_column(list(row)) or "")

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datamodules.number.chats import chat_column, question_of
+from datamodules.number.chats import chat_column, split_chat
 from datamodules.number.json_rows import JsonRows
 from datamodules.sources.images import ImageLimits
 from datamodules.sources.origins import Files, Fractions, Split
@@ -191,7 +191,7 @@ class NumberRows:
     def _parts(self, row: Mapping[str, Any], index: int) -> tuple[str, str, list[Any]]:
         """Returns question, answer and pictures of a row."""
         if self.chat:
-            question, answer, pictures = question_of(row, self.table.where(index, self.chat))
+            question, answer, pictures = split_chat(row, self.table.where(index, self.chat))
         else:
             columns = self.columns
             question = _text(row.get(columns.question)) if columns.question else ""

@@ -23,7 +23,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 from torch.optim import Optimizer
 
-from smmd_lightning.callbacks.checks import check_monitored, check_run
+from smmd_lightning.callbacks.checks import check_run
+from smmd_lightning.callbacks.monitor_checks import check_monitored
 from smmd_lightning.checkpoints.atomic import append_text
 from smmd_lightning.compat.messages import is_failed_allocation, is_worker_death
 from smmd_lightning.compat.of_torch import largest_of_each

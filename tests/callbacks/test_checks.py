@@ -11,7 +11,8 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 
 from smmd_lightning.backbones import LanguageBackbone, LoRA, Quantization
 from smmd_lightning.backbones.checking import check_names
-from smmd_lightning.callbacks.checks import check_optimizer, check_precision, check_strategy, check_trainer
+from smmd_lightning.callbacks.checks import check_optimizer, check_strategy
+from smmd_lightning.callbacks.trainer_checks import check_precision, check_trainer_settings
 from smmd_lightning.cli import main
 from smmd_lightning.optimizers import MuonAdamW
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
@@ -274,4 +275,4 @@ def test_a_cpu_that_only_imitates_bfloat16_is_named(monkeypatch):
 )
 def test_trainer_settings_out_of_range_are_named(setting, value):
     with pytest.raises(ValueError, match=f"trainer.{setting} must be"):
-        check_trainer({setting: value})
+        check_trainer_settings({setting: value})

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from datamodules import DrawnInstruments
-from datamodules.instrument import dial, straight
+from datamodules.instrument import dial_scales, straight
 from datamodules.instrument.canvas import Canvas
 from datamodules.instrument.families import CLOCK, FAMILIES
 from datamodules.instrument.look import STYLES, Camera, sample_camera, sample_look
@@ -135,11 +135,11 @@ def test_with_two_scales_the_question_names_the_unit():
 
 
 def test_two_scales_of_one_needle_agree():
-    for celsius, fahrenheit in (*dial.CELSIUS_AND_FAHRENHEIT, *straight.COLUMN):
+    for celsius, fahrenheit in (*dial_scales.CELSIUS_AND_FAHRENHEIT, *straight.COLUMN):
         for end in ("low", "high"):
             assert getattr(celsius, end) * 9 / 5 + 32 == getattr(fahrenheit, end)
     factors = {("bar", "psi"): 14.504, ("psi", "kPa"): 6.895, ("bar", "kPa"): 100.0}
-    for first, second in dial.BAR_AND_PSI:
+    for first, second in dial_scales.BAR_AND_PSI:
         ratio = float(second.span / first.span)
         assert ratio == pytest.approx(factors[first.unit, second.unit], rel=1e-3)
 
