@@ -20,6 +20,7 @@ import yaml
 from benchmarks import kept_files
 from benchmarks.harness import RESULTS
 from smmd_lightning.compare.blocks import Block, Bullets, Heading, markdown
+from smmd_lightning.compare.claims_table import claims_section
 from smmd_lightning.compare.findings import Findings, read_values
 from smmd_lightning.compare.grid import load_grid
 from smmd_lightning.compare.verdict_tables import NOTES, task_section
@@ -31,6 +32,7 @@ FOLDERS = {
     "place_and_schedule": "comparison_place_and_schedule",
     "sensitivity": "sensitivity_additions",
     "soft_targets": "comparison_soft_targets",
+    "study_measurements": "study_measurements",
 }
 """Where the results of each grid that has been run are kept."""
 
@@ -63,7 +65,7 @@ def settings(grid: str, run: str) -> str:
 def verdicts(grid: str) -> str:
     """Returns the verdicts as Markdown."""
     found = findings(grid)
-    blocks: list[Block] = [Heading(found.grid.name, 1), Bullets(NOTES)]
+    blocks: list[Block] = [Heading(found.grid.name, 1), Bullets(NOTES), *claims_section(found)]
     for task in found.contrasts:
         blocks += task_section(found, task, weights(grid, task))
     return markdown(blocks)

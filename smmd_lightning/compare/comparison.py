@@ -68,7 +68,9 @@ class Comparison:
 
         choices = self.choices()
         runs: list[PlannedRun | None] = [*self.plan.tuning(), *self._later(choices)]
-        return Report(self.plan, read_results(runs, self.out), choices, self.out, planned=len(runs)).write()
+        added = register(self.plan.grid.hypotheses, self.plan.grid.losses, self.out)
+        results = read_results(runs, self.out)
+        return Report(self.plan, results, choices, self.out, planned=len(runs), added=added).write()
 
     def listing(self, jobs: int) -> list[str]:
         """Lists this shard's runs, whether they are finished, and how long the others may take."""

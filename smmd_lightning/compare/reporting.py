@@ -16,6 +16,7 @@ from pathlib import Path
 from smmd_lightning.checkpoints.atomic import write_bytes
 from smmd_lightning.compare import figures as plots
 from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, markdown
+from smmd_lightning.compare.claims_table import claims_section
 from smmd_lightning.compare.collecting import Choice, Result, table_text
 from smmd_lightning.compare.findings import Findings, final_values
 from smmd_lightning.compare.inference import mean_interval
@@ -36,13 +37,20 @@ class Report:
         choices: The weights chosen so far.
         out: Folder of the comparison.
         planned: How many runs there are in all, finished or not.
+        added: Losses that the grid gained after its hypotheses were written.
     """
 
     def __init__(
-        self, plan: Plan, results: Sequence[Result], choices: Mapping[Cell, Choice], out: Path, planned: int
+        self,
+        plan: Plan,
+        results: Sequence[Result],
+        choices: Mapping[Cell, Choice],
+        out: Path,
+        planned: int,
+        added: Sequence[str] = (),
     ) -> None:
         self.plan, self.grid, self.results, self.choices, self.out = plan, plan.grid, results, choices, out
-        self.planned = planned
+        self.planned, self.added = planned, added
         self.pictures: dict[str, bytes] = {}
         self.findings = Findings(self.grid, final_values(results))
         self._final: dict[Cell, list[Result]] = {}
@@ -73,6 +81,7 @@ class Report:
     def blocks(self) -> list[Block]:
         """Returns the whole report; the pictures are in `pictures` afterwards."""
         blocks: list[Block] = [Heading(self.grid.name, 1), Text(self._progress()), *self._method()]
+        blocks += claims_section(self.findings, self.added)
         for task in self.grid.tasks:
             if self.findings.losses(task):
                 blocks += self._task(task)

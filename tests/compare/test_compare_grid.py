@@ -147,7 +147,7 @@ def test_shipped_grids_are_understood_by_the_command_line(file, tmp_path):
         settings.write_text(yaml.safe_dump(run.settings))
         cli = command_line(["fit", "--config", str(settings), "--run_dir", str(tmp_path / "run")], run=False)
         # A seed draws the weights, but for presets whose own weights are scaled so that they learn early.
-        assert cli.model.backbone.from_scratch == (task in ("arithmetic", "products", "word_problems"))
+        assert cli.model.backbone.from_scratch == (task in ("arithmetic", "products", "word_problems", "measurements"))
         assert cli.datamodule.seed == run.seed
         loss = run.settings["model"]["numeric_loss"]
         built = cli.model.objective.numeric_loss

@@ -94,3 +94,17 @@ def test_answers_without_a_value_are_penalised_and_words_leave_no_trace():
     assert values["nll"] == pytest.approx(-torch.tensor(0.5).log().item())  # the truth has what was left out, at most
     metrics.reset()
     assert "crps" not in metrics.compute()
+
+
+def test_stray_values_count_as_the_limits_of_the_question():
+    limited = NumericExample("b", "How many?", "42", meta={"task": "number", "limits": [0, 100]})
+    law = law_of(NumberMetrics(), limited, ["42", "9000000"], [0.9, 0.1])
+    for example, far in ((limited, 100.0), (NUMBER, 9e6)):
+        scores = DistributionMetrics()
+        add_law(scores, law, example, "9000000", NumberMetrics())
+        found = {name: value.item() for name, value in scores.compute().items()}
+        assert found["crps"] == pytest.approx(0.01 * (far - 42))  # mass 0.1 squared times the distance
+        assert found["mae_greedy"] == pytest.approx(far - 42)
+    wrong = NumericExample("b", "How many?", "42", meta={"task": "number", "limits": [100, 0]})
+    with pytest.raises(ValueError, match="limits"):
+        add_law(DistributionMetrics(), law, wrong, "42", NumberMetrics())
