@@ -87,7 +87,7 @@ class Batch:
             (the objective shifts). None when the batch is made for generation.
         examples: The B examples the rows were made from, their images dropped. Empty, with no inputs and no labels,
             where evaluation found no usable sample.
-        counted: One flag a row; False for copies that only fill up a rank's last batch.
+        counted: One flag per row; False for copies that only fill up a rank's last batch.
         stop_ids: Ids of the tokens that end an answer, as the labels have them; generation stops there.
         skipped: One line for each sample that was found unusable while this batch was made, with the reason.
         bad: Their indices in the split.

@@ -187,3 +187,12 @@ def test_there_is_no_module_of_odds_and_ends_and_none_hides_one_of_python():
     names = {file.stem for file in modules().values()} | {file.parent.name for file in modules().values()}
     assert not names & {"utils", "util", "helpers", "misc", "common"}
     assert not names & {"numbers", "statistics", "secrets", "random", "math", "copy", "platform", "html", "select"}
+
+
+def test_no_two_public_functions_check_different_things_under_one_name():
+    found: dict[str, list[str]] = {}
+    for name, file in modules().items():
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):
+                found.setdefault(node.name, []).append(name)
+    assert not {name: where for name, where in found.items() if len(where) > 1}

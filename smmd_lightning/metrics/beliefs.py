@@ -1,6 +1,6 @@
 """What a model believed of the numbers it could have written, beside the one it wrote.
 
-Unusual: `generate` is not asked for all logits (32 steps of 150,000 columns a row); a logits processor that changes
+Unusual: `generate` is not asked for all logits (32 steps of 150,000 columns per row); a logits processor that changes
 nothing keeps the numeric columns alone.
 
 Shape legend: B rows, T generated positions, N numeric tokens, V rows of the head.

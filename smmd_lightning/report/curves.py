@@ -18,7 +18,7 @@ def learning_curves(run: Run) -> list[str]:
     plots = [
         _curves(name, label, {"train": run.curves.get(f"train/{tag}"), "val": run.curves.get(f"val/{tag}")}, loss=True)
         for name, label, tag in (
-            ("Cross-entropy", "nats a token", "ce"),
+            ("Cross-entropy", "nats per token", "ce"),
             ("Numeric loss", "a numeric token", "numeric"),
         )
     ]
