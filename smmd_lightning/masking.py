@@ -24,7 +24,7 @@ _NAME = re.compile(
 # Tokens of a tokenizer and numbers of tokens are no secrets.
 _OF_TEXT = re.compile(
     r"(^|_)(pad|eos|bos|unk|sep|cls|mask|image|images|video|audio|boi|eoi|special|stop|start|end|text|new|max|min|num|all"
-    r"|prompt|answer|context|per|of|stop|image_end|image_start|forced|decoder_start|numeric)_tokens?$|^tokens$",
+    r"|prompt|answer|context|per|of|stop|image_end|image_start|forced|decoder_start|numeric|loss|supervised|total|visual|patch)_tokens?$|^tokens$",
     re.IGNORECASE,
 )
 _URL = re.compile(r"(?<=://)([^/\s:@]*):[^/\s@]+@")

@@ -81,6 +81,7 @@ def test_names_of_secrets_in_any_spelling(name):
         "stop_tokens",
         "max_tokens",
         "num_image_tokens",
+        "loss_tokens",
         "tokens",
         "keys",
         "keyboard",
