@@ -6,26 +6,24 @@ and prompts for generation; `test` and `predict` give prompts only.
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any
 
-import numpy as np
 from lightning.pytorch import LightningDataModule
 from lightning.pytorch.utilities.seed import isolate_rng
 
-from datamodules.pipeline.collate import Collator, TooLong
-from datamodules.pipeline.loader import BatchBuilder, NumericLoader
+from datamodules.pipeline.batch_builder import BatchBuilder
+from datamodules.pipeline.collate import Collator
+from datamodules.pipeline.first_look import characters_of_rows, look_at_first_samples, questions_of_tasks
+from datamodules.pipeline.loader import NumericLoader
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.trainer_rules import check_trainer, micro_batches
 from datamodules.sources.jitter import JitteredSource
 from datamodules.sources.origins import Split
 from smmd_lightning.answers.nearby import AnswerLaw
 from smmd_lightning.backbones.processors import load_processor
-from smmd_lightning.types import BadSample, NumericExample, SampleKey, Source
-
-LOOKED_AT = 8
-"""Samples of a split that are tried before a run begins; of training, one must fit into `max_length`."""
+from smmd_lightning.types import NumericExample, SampleKey, Source
 
 
 class NumericDataModule(LightningDataModule, ABC):
@@ -141,25 +139,7 @@ class NumericDataModule(LightningDataModule, ABC):
                 splits.append("val")
         with isolate_rng(include_cuda=False):  # what loads and trains afterwards draws as if nobody had looked
             for split in splits:
-                self._look_at(split)
-
-    def _look_at(self, split: Split) -> None:
-        """Collates the first sample that can be used."""
-        complaint = None
-        for index in range(min(self.size(split), LOOKED_AT)):
-            try:
-                self.collator([self.example(split, SampleKey(0, index))], generation=split == "test")
-            except TooLong as error:
-                complaint = complaint or str(error)
-            except BadSample:  # will be skipped and counted
-                continue
-            else:
-                return
-        if complaint is not None and split == "train":  # elsewhere such samples are skipped, up to max_bad_share
-            raise ValueError(
-                f"None of the first {LOOKED_AT} training samples fits: {complaint}. Raise max_length, or make images "
-                f"cost fewer tokens (image_options, e.g. a lower max_pixels)."
-            )
+                look_at_first_samples(self, split)
 
     @property
     def collator(self) -> Collator:
@@ -189,13 +169,9 @@ class NumericDataModule(LightningDataModule, ABC):
             names.
         """
         if self._asking is None:
-            prompts: dict[str, str] = {}
+            split: Split = "test" if "train" not in self._sources and "test" in self._sources else "train"
             with isolate_rng(include_cuda=False):
-                split: Split = "test" if "train" not in self._sources and "test" in self._sources else "train"
-                for index in range(min(self.size(split), LOOKED_AT)):
-                    with contextlib.suppress(BadSample):
-                        example = self.example(split, SampleKey(0, index))
-                        prompts.setdefault(str(example.meta.get("task", "question")), example.prompt)
+                prompts = questions_of_tasks(self, split)
             self._asking = {
                 "prompts": prompts,
                 "stop_ids": self.collator.stop_ids,
@@ -264,22 +240,6 @@ class NumericDataModule(LightningDataModule, ABC):
                 raise ValueError(f"{type(self).__name__}: the {split} split has no sample. Look at its settings.")
         return self._sources[split]
 
-    def _lengths(self, epoch: int) -> np.ndarray:
-        """Characters of each training sample of an epoch; 0 where it cannot be read."""
-        lengths = np.zeros(self.size("train"), dtype=np.int64)
-        for index in range(len(lengths)):
-            try:
-                example = self.example("train", SampleKey(epoch, index))
-            except BadSample:  # will be replaced by its neighbour
-                continue
-            if example.images:
-                raise ValueError(
-                    f"group_by_length=true is for text: sample {example.id} has an image, and all images would be read "
-                    "or drawn twice. Set group_by_length to false."
-                )
-            lengths[index] = len(example.prompt) + len(example.answer)
-        return lengths
-
     def _loader(
         self, split: Split, *, window: int = 0, generation: bool = False, limit: int | None = None
     ) -> NumericLoader:
@@ -293,7 +253,7 @@ class NumericDataModule(LightningDataModule, ABC):
             world_size=world_size,
             seed=self.seed,
             shuffle=training,
-            lengths=self._lengths if training and self.group_by_length else None,
+            lengths=partial(characters_of_rows, self) if training and self.group_by_length else None,
             window=max(window, 1),
         )
         builder = BatchBuilder(self._source(split), size, self.collator, generation=generation, replace_bad=training)

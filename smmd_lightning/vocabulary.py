@@ -16,17 +16,17 @@ first thousand::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from smmd_lightning.token_table import digits_of_a_token, plain_entries
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-SPACE_MARKERS = ("Ġ", "▁", " ")
-"""How tables write a leading space: GPT-2's byte alphabet, SentencePiece, tables of plain strings."""
 _PIECE = re.compile(r"[0-9]{1,3}|[-.:]")
 """Texts of tokens that whole numbers and times of day are written with."""
 
@@ -129,7 +129,7 @@ class NumericVocabulary:
             raise ValueError("single_digits=True leaves no room for decimals or leading_zeros; set one or the other.")
         whole = "[0-9]" if single_digits else "[0-9]+" if leading_zeros else "(?:0|[1-9][0-9]*)"
         number = re.compile(whole + (r"(?:\.[0-9]+)?" if decimals else ""))
-        plain = list(_plain_entries(tokenizer))
+        plain = list(plain_entries(tokenizer))
         entries = [
             (token_id, float(text), surface)
             for token_id, text, surface in plain
@@ -146,7 +146,7 @@ class NumericVocabulary:
             )
         pieces = {surface: token_id for token_id, text, surface in plain if _PIECE.fullmatch(text)}
         ids, values, surfaces = zip(*entries, strict=True)
-        return cls(ids, values, surfaces, pieces, _group(tokenizer, pieces))
+        return cls(ids, values, surfaces, pieces, digits_of_a_token(tokenizer, pieces))
 
     @property
     def token_ids(self) -> Tensor:
@@ -249,44 +249,6 @@ def look_up(index_V: Tensor, ids: Tensor) -> Tensor:
     """
     inside = (ids >= 0) & (ids < len(index_V))
     return torch.where(inside, index_V[ids.long().clamp(0, len(index_V) - 1)], -1)
-
-
-def _plain_entries(tokenizer: Any) -> Iterator[tuple[int, str, str]]:
-    """Yield (id, text without its space, text) of every entry that is no special or control token."""
-    special = set(tokenizer.all_special_ids)
-    special |= {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
-    for entry, token_id in tokenizer.get_vocab().items():
-        spaced = entry.startswith(SPACE_MARKERS)
-        text = entry[1:] if spaced else entry
-        if token_id not in special:
-            yield token_id, text, " " + text if spaced else text
-
-
-def _group(tokenizer: Any, pieces: Mapping[str, int]) -> int | None:
-    """Returns how many digits make one token, counted from the left, or None where digits are split otherwise."""
-    texts = {token_id: text.strip() for text, token_id in pieces.items()}
-    for group in (1, 3):
-        if all(_reads(tokenizer, number, texts) == digit_groups(number, group) for number in _SAMPLES):
-            return group
-    return None
-
-
-_SAMPLES = ("7", "10", "305", "1234", "0050", "9876543", "20260000")
-
-
-def _reads(tokenizer: Any, number: str, texts: Mapping[int, str]) -> list[str]:
-    ids = tokenizer.encode(number, add_special_tokens=False)
-    return [texts[token_id] for token_id in ids if token_id in texts]  # a SentencePiece tokenizer puts a space first
-
-
-def digit_groups(digits: str, group: int) -> list[str]:
-    """Cuts a run of digits into groups from the left.
-
-    Example:
-        >>> digit_groups("12345", 3)
-        ['123', '45']
-    """
-    return [digits[first : first + group] for first in range(0, len(digits), group)]
 
 
 def _write(value: float) -> str:

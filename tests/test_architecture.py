@@ -17,8 +17,9 @@ ROOMS = {
     "smmd_lightning.schedules": set(),
     "smmd_lightning.optimizers": set(),
     "smmd_lightning.answers": set(),
-    "smmd_lightning.vocabulary": set(),
-    "smmd_lightning.losses": {"answers", "types", "vocabulary"},
+    "smmd_lightning.token_table": set(),
+    "smmd_lightning.vocabulary": {"token_table"},
+    "smmd_lightning.losses": {"answers", "token_table", "types", "vocabulary"},
     "smmd_lightning.metrics": {"types", "answers", "vocabulary"},
     "smmd_lightning.backbones": {"types", "checkpoints"},
     "smmd_lightning.checkpoints": {"schedules", "losses"},
@@ -144,6 +145,24 @@ def circle(files: dict[str, Path]) -> list[str]:
 def test_a_room_imports_only_what_it_may(rooms):
     package = next(iter(rooms))
     assert not wrong_imports({name: file for name, file in modules().items() if name.split(".")[0] == package}, rooms)
+
+
+@pytest.mark.parametrize("rooms", [ROOMS, DATA_ROOMS], ids=PACKAGES)
+def test_the_drawing_in_the_docs_shows_every_room(rooms):
+    package = next(iter(rooms))
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    drawing = text.partition("## Where things are")[2].partition("```")[2].partition("```")[0]
+    drawn = drawing.partition(f"{package}/\n")[2].partition("\n" + PACKAGES[1] + "/")[0]
+    # A line names rooms, two spaces or less between them, then at least three spaces and what they are for.
+    lines = (line for line in drawn.splitlines() if line.startswith("  ") and not line.startswith("   "))
+    named = {word.rstrip("/") for line in lines for word in line.strip().split("   ")[0].split()}
+    parts = {name.partition(".")[2] for name in rooms} - {"", "__main__", "_version"}
+    assert parts == named
+
+
+def test_files_of_the_product_stay_short():
+    lines = {name: len(file.read_text(encoding="utf-8").splitlines()) for name, file in modules().items()}
+    assert not {name: count for name, count in lines.items() if count > 280}
 
 
 def test_nothing_imports_in_a_circle():

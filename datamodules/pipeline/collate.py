@@ -21,18 +21,11 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from jinja2 import TemplateError
 from torch import Tensor
 
+from datamodules.pipeline.chat_frames import ChatFrames
 from datamodules.pipeline.packing import pack_rows
-from datamodules.pipeline.plain_text import PlainText
 from smmd_lightning.types import IGNORE_INDEX, Batch, NumericExample
-
-ANSWER_MARK = "\u241eanswer\u241e"
-"""Stands for the answer while a template is taken apart; record separators occur in no sensible template."""
-
-FRAMES_KEPT = 1024
-"""Most questions whose rendered template is kept."""
 
 
 class TooLong(ValueError):
@@ -59,7 +52,7 @@ class Collator:
         pack: Put the rows of a batch with answers behind each other into one row, see `pack_rows`.
 
     Raises:
-        ValueError: `pack` with a processor of images.
+        ValueError: `pack` with a processor of images, or a `fallback_template` without `{prompt}`.
     """
 
     def __init__(
@@ -75,14 +68,6 @@ class Collator:
         self.processor = processor
         self.tokenizer = getattr(processor, "tokenizer", processor)
         self.max_length = max_length
-        self.system_prompt = system_prompt
-        self.template_options = template_options or {}
-        if "{prompt}" not in fallback_template:
-            raise ValueError(
-                f"fallback_template must hold {{prompt}}, where the question goes; got {fallback_template!r}."
-            )
-        self.fallback_template = fallback_template
-        self.has_template = getattr(processor, "chat_template", None) is not None
         self.takes_images = hasattr(processor, "image_processor")
         if pack and self.takes_images:
             raise ValueError(
@@ -90,9 +75,12 @@ class Collator:
                 "tokens cannot be packed. Set pack to false."
             )
         self.pack = pack
-        self._plain = PlainText.of(processor)
-        self._ends: dict[str, str] = {}
-        self._frames: dict[tuple[str, int], tuple[str, str, str]] = {}
+        self._frames = ChatFrames(
+            processor,
+            system_prompt=system_prompt,
+            template_options=template_options,
+            fallback_template=fallback_template,
+        )
 
     def __call__(
         self, examples: Sequence[NumericExample], counted: Sequence[bool] | None = None, *, generation: bool = False
@@ -113,7 +101,7 @@ class Collator:
                 to a model that reads text only.
         """
         counted = [True] * len(examples) if counted is None else list(counted)
-        prompts, fulls = zip(*(self._texts(example) for example in examples), strict=True)
+        prompts, fulls = zip(*(self._frames.texts(example) for example in examples), strict=True)
         inputs = self._encode(prompts if generation else fulls, examples, "left" if generation else "right")
         self._check_lengths(inputs, examples)
         labels = None if generation else self._labels(inputs, prompts, fulls, examples, counted)
@@ -125,77 +113,7 @@ class Collator:
     @property
     def stop_ids(self) -> list[int]:
         """Ids of the tokens that end an answer: the tokenizer's own, and those of the templates rendered so far."""
-        return sorted({self.tokenizer.convert_tokens_to_ids(end) for end in self._ends.values()} | self._eos_ids())
-
-    def _texts(self, example: NumericExample) -> tuple[str, str]:
-        """Returns the text before the answer, and the text up to and including the end token."""
-        question, answer = self._plain(example.prompt), self._plain(example.answer.strip())
-        if not self.has_template:
-            before = self.fallback_template.replace("{prompt}", question)
-            return self._bos() + before, f"{self._bos()}{before} {answer}{self._eos()}"
-        key = (question, len(example.images))
-        if key not in self._frames:
-            if len(self._frames) >= FRAMES_KEPT:
-                self._frames.clear()
-            self._frames[key] = self._frame(*key)
-        before, space, end = self._frames[key]
-        return before, before + space + answer + end
-
-    def _frame(self, question: str, images: int) -> tuple[str, str, str]:
-        """Returns what the template writes before the answer, white space that belongs to the answer, and the end."""
-        messages: list[dict[str, Any]] = []
-        if self.system_prompt is not None:
-            messages.append({"role": "system", "content": self._content(self.system_prompt)})
-        messages.append({"role": "user", "content": self._content(question, images)})
-        marked = self._render([*messages, {"role": "assistant", "content": self._content(ANSWER_MARK)}])
-        opened = self._render(messages, add_generation_prompt=True)
-        if self.system_prompt is not None and self.system_prompt.strip() not in opened:
-            raise ValueError(
-                f"The chat template of {self.tokenizer.name_or_path} drops the system message. Leave system_prompt out "
-                "and put its text into prompts, or use a template that renders system messages."
-            )
-        before, mark, after = marked.rpartition(ANSWER_MARK)  # the last: a question may hold the sign itself
-        if not mark:
-            raise ValueError(
-                f"The chat template of {self.tokenizer.name_or_path} drops the assistant's answer, so labels cannot be "
-                "placed. Use a template that renders assistant messages."
-            )
-        space = ""
-        if before.startswith(opened) and before[len(opened) :].isspace():
-            # "ASSISTANT:" + " 03:05": the space is part of the first answer token in most vocabularies.
-            before, space = opened, before[len(opened) :]
-        elif not before.startswith(opened):
-            raise ValueError(
-                f"The chat template of {self.tokenizer.name_or_path} opens an answer with {opened[-80:]!r}, but writes "
-                f"a given answer after {before[-80:]!r}: what would be trained is not what would be generated. Set "
-                "template_options so that both agree, or use another template."
-            )
-        if after not in self._ends:
-            self._ends[after] = self._end(after)
-        return before, space, self._ends[after]
-
-    def _end(self, after: str) -> str:
-        """Returns the text that ends an answer: up to the first special token behind it, else the eos token."""
-        places = [
-            (place, -len(token), token)
-            for token in set(self.tokenizer.all_special_tokens) | set(self.tokenizer.get_added_vocab())
-            if token and (place := after.find(token)) >= 0 and not after[:place].strip()
-        ]
-        return min(places)[2] if places else self._eos()
-
-    def _render(self, messages: list[dict[str, Any]], **options: Any) -> str:
-        try:
-            return self.processor.apply_chat_template(messages, tokenize=False, **self.template_options, **options)
-        except TemplateError as error:
-            advice = "" if self.system_prompt is None else " If it has no system role, leave system_prompt out."
-            raise ValueError(
-                f"The chat template of {self.tokenizer.name_or_path} refuses the messages: {error}.{advice}"
-            ) from error
-
-    def _content(self, text: str, images: int = 0) -> str | list[dict[str, str]]:
-        if not self.takes_images:
-            return text
-        return [{"type": "image"}] * images + [{"type": "text", "text": text}]
+        return self._frames.stop_ids
 
     def _encode(self, texts: Sequence[str], examples: Sequence[NumericExample], side: str) -> dict[str, Tensor]:
         images = [list(example.images) for example in examples]
@@ -264,14 +182,3 @@ class Collator:
         """
         begin = self.tokenizer.bos_token
         return self.takes_images and begin is not None and not text.startswith(begin)
-
-    def _bos(self) -> str:
-        return self.tokenizer.bos_token or ""
-
-    def _eos_ids(self) -> set[int]:
-        return set() if self.tokenizer.eos_token_id is None else {self.tokenizer.eos_token_id}
-
-    def _eos(self) -> str:
-        if self.tokenizer.eos_token is None:
-            raise ValueError(f"The tokenizer {self.tokenizer.name_or_path} has no eos token to end an answer with.")
-        return self.tokenizer.eos_token

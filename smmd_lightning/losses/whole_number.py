@@ -28,8 +28,9 @@ from torch import Tensor
 from smmd_lightning.answers.nearby import AnswerLaw, Shape, Unit
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.positions import NumericPositions
+from smmd_lightning.token_table import digit_groups
 from smmd_lightning.types import IGNORE_INDEX
-from smmd_lightning.vocabulary import NumericVocabulary, digit_groups
+from smmd_lightning.vocabulary import NumericVocabulary
 
 KEPT = 100_000
 """Numbers whose targets are remembered."""

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from datamodules.base import LOOKED_AT, NumericDataModule
+from datamodules.base import NumericDataModule
+from datamodules.pipeline.first_look import LOOKED_AT
 from smmd_lightning.types import BadSample, NumericExample
 
 

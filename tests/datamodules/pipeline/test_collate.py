@@ -112,12 +112,12 @@ def test_rows_with_none_one_and_two_images_share_a_batch(path, collator):
 
 @pytest.mark.parametrize("path", ["tiny:llava", "tiny:qwen2"])
 def test_a_template_is_rendered_once_a_question_and_rows_are_as_from_a_new_collator(path, collator, monkeypatch):
-    monkeypatch.setattr("datamodules.pipeline.collate.FRAMES_KEPT", 2)
+    monkeypatch.setattr("datamodules.pipeline.chat_frames.FRAMES_KEPT", 2)
     images = int(path in VISION)
     used = collator(path)
     rendered = []
-    render = used._render
-    monkeypatch.setattr(used, "_render", lambda messages, **options: rendered.append(1) or render(messages, **options))
+    render = used._frames._render
+    monkeypatch.setattr(used._frames, "_render", lambda messages, **options: rendered.append(1) or render(messages, **options))
     for answers, prompt, renders in [("1 2 3", "one?", 2), ("4 5", "two?", 2), ("6", "one?", 0), ("7", "three?", 2)]:
         rows = [clock(0, answer, images, prompt) for answer in answers.split()]
         rendered.clear()
@@ -125,7 +125,7 @@ def test_a_template_is_rendered_once_a_question_and_rows_are_as_from_a_new_colla
         assert len(rendered) == renders
         torch.testing.assert_close(batch.inputs, expected.inputs)
         torch.testing.assert_close(batch.labels, expected.labels)
-        assert len(used._frames) <= 2
+        assert len(used._frames._frames) <= 2
 
 
 @pytest.mark.parametrize("path", VISION)

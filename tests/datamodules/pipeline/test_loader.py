@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from datamodules.pipeline import loader as loading
+from datamodules.pipeline.batch_builder import BatchBuilder
 from datamodules.pipeline.collate import TooLong
-from datamodules.pipeline.loader import BatchBuilder, NumericLoader
+from datamodules.pipeline.loader import NumericLoader
 from datamodules.pipeline.sampler import MicroBatchSampler
 from smmd_lightning.types import IGNORE_INDEX, BadSample, Batch, NumericExample
 

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from datamodules.pipeline.collate import ANSWER_MARK, Collator
+from datamodules.pipeline.chat_frames import ANSWER_MARK
+from datamodules.pipeline.collate import Collator
 from datamodules.pipeline.plain_text import BREAK, PlainText
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.tiny.presets import PRESETS
