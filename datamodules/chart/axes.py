@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from datamodules.chart.canvas import word
-from datamodules.chart.page import Page, axis_ticks, number_text
+from datamodules.chart.surround import Page, axis_ticks, number_text
 
 
 @dataclass

@@ -21,8 +21,8 @@ from PIL import Image
 from datamodules.chart.axes import lying_axes, numeric_axes, upright_axes
 from datamodules.chart.canvas import Colour, word
 from datamodules.chart.data import ChartTable
-from datamodules.chart.page import Page, number_text
 from datamodules.chart.style import ChartStyle
+from datamodules.chart.surround import Page, number_text
 
 
 def draw_chart(table: ChartTable, style: ChartStyle, size: int | tuple[int, int] = 336) -> Image.Image:

@@ -17,7 +17,7 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 
 from datamodules.chart.data import ChartTable, Series
-from datamodules.chart.page import number_text
+from datamodules.chart.surround import number_text
 from datamodules.sources.dice import Dice
 
 QUESTION_KINDS = ("lookup", "difference", "sum", "ratio", "maximum", "minimum", "average", "count")

@@ -17,9 +17,9 @@ from typing import Any
 
 from datamodules.chart.drawn import PROMPTS
 from datamodules.sources.images import ImageLimits, picture_name
+from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
-from datamodules.sources.reading import read_table
 from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import Table, check_answer
 from smmd_lightning.types import BadSample, NumericExample, SampleKey

@@ -16,9 +16,9 @@ from typing import Any
 
 from datamodules.clock.times import AnswerFormat, clock_answer, default_prompts
 from datamodules.sources.images import ImageLimits, picture_name
+from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import pick_prompt
-from datamodules.sources.reading import read_table
 from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import Table, whole_number
 from smmd_lightning.answers import parse_time

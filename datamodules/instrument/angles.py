@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from datamodules.instrument.canvas import Canvas, toward
-from datamodules.instrument.drawing import Drawing, along
 from datamodules.instrument.look import Look
-from datamodules.instrument.reading import Reading
+from datamodules.instrument.picture import Drawing, along
+from datamodules.instrument.scale_reading import ScaleReading
 from datamodules.sources.dice import Dice
 
 
@@ -32,7 +32,7 @@ def compass(canvas: Canvas, dice: Dice, look: Look) -> Drawing:
     canvas.line(centre, back, radius * 0.09, look.faint, tip=0.0)
     canvas.line(centre, tip, radius * 0.09, look.signal, tip=0.0)
     canvas.disc(centre, radius * 0.06, look.ink)
-    reading = Reading(Decimal(heading), "°", Decimal(step), Decimal(0), Decimal(360), period=Decimal(360))
+    reading = ScaleReading(Decimal(heading), "°", Decimal(step), Decimal(0), Decimal(360), period=Decimal(360))
     return Drawing("compass", reading, scale=along(lambda s: toward(centre, 360 * s, radius * 0.97)), pivot=centre)
 
 
@@ -55,5 +55,5 @@ def protractor(canvas: Canvas, dice: Dice, look: Look) -> Drawing:
     for degrees in (0, angle):
         canvas.line(centre, toward(centre, 90 - degrees, radius * 1.12), 0.009, look.signal)
     canvas.disc(centre, 0.014, look.signal)
-    reading = Reading(Decimal(angle), "°", Decimal(minor), Decimal(0), Decimal(180))
+    reading = ScaleReading(Decimal(angle), "°", Decimal(minor), Decimal(0), Decimal(180))
     return Drawing("protractor", reading, scale=along(lambda s: toward(centre, 90 - 180 * s, radius)), pivot=centre)

@@ -20,9 +20,9 @@ from datamodules.instrument.dial_scales import (
     VOLTS,
     WEIGHTS,
 )
-from datamodules.instrument.drawing import Drawing, along
 from datamodules.instrument.look import Look
-from datamodules.instrument.reading import Scale, plain, scales
+from datamodules.instrument.picture import Drawing, along
+from datamodules.instrument.scale_reading import Scale, plain, scales
 from datamodules.sources.dice import Dice
 
 ZONES: tuple[Colour, ...] = ((40, 160, 70), (235, 190, 40), (215, 40, 40))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datamodules.instrument.reading import scales
+from datamodules.instrument.scale_reading import scales
 
 PLAIN = scales("bar", (0, 10, 2, 1), (0, 10, 2, "0.5"), (0, 6, 1, "0.5"), (0, 4, 1, "0.2"))
 PRESSURES = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from datamodules.instrument.canvas import Canvas, Colour, mix
-from datamodules.instrument.drawing import Drawing
 from datamodules.instrument.look import Look
-from datamodules.instrument.reading import Reading
+from datamodules.instrument.picture import Drawing
+from datamodules.instrument.scale_reading import ScaleReading
 from datamodules.sources.dice import Dice
 
 #   a      Segments of a digit; each is lit where the letter stands.
@@ -56,7 +56,7 @@ def seven_segment(canvas: Canvas, dice: Dice, look: Look) -> Drawing:
     canvas.text((0.855, middle + height * 0.35), unit, min(0.07, height * 0.32, 0.16 / len(unit)), lit)
     tick = Decimal(1).scaleb(-decimals)
     low, high = -(10 ** (digits - decimals)) if signed else 0, 10 ** (digits - decimals)
-    return Drawing(name, Reading(value, unit, tick, Decimal(low), Decimal(high)))
+    return Drawing(name, ScaleReading(value, unit, tick, Decimal(low), Decimal(high)))
 
 
 def _digit(
@@ -126,7 +126,9 @@ def rolling_counter(canvas: Canvas, dice: Dice, look: Look) -> Drawing:
     if decimals:
         canvas.disc((left + width * (drums - decimals), middle + height * 0.88), 0.008, ink)
     top = 10 ** (drums - decimals)
-    reading = Reading(Decimal(value).scaleb(-decimals), unit, Decimal(1).scaleb(-decimals), Decimal(0), Decimal(top))
+    reading = ScaleReading(
+        Decimal(value).scaleb(-decimals), unit, Decimal(1).scaleb(-decimals), Decimal(0), Decimal(top)
+    )
     return Drawing(name, reading)
 
 

@@ -22,10 +22,10 @@ from PIL import Image
 from datamodules.clock.face import draw_face
 from datamodules.clock.face_sampling import sample_face
 from datamodules.instrument.canvas import Canvas
-from datamodules.instrument.drawing import Drawing
-from datamodules.instrument.families import CLOCK, FAMILIES, check_families
+from datamodules.instrument.catalog import CLOCK, FAMILIES, check_families
 from datamodules.instrument.look import STYLES, Camera, clutter, sample_camera, sample_look
-from datamodules.instrument.reading import plain
+from datamodules.instrument.picture import Drawing
+from datamodules.instrument.scale_reading import plain
 from datamodules.sources.dice import Dice
 from datamodules.sources.origins import Drawn, DrawSample, Split
 from datamodules.sources.prompts import pick_prompt
@@ -41,7 +41,7 @@ class DrawnInstruments(Drawn):
     """Instruments drawn on the fly.
 
     Attributes:
-        families: Which, see `datamodules.instrument.families`; None for all.
+        families: Which, see `datamodules.instrument.catalog`; None for all.
         style: `plain` (black on white, nothing in the way) or `varied` (all there is).
         image_size: Side of the picture in pixels.
         with_unit: Whether answers name the unit.

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from datamodules.instrument.canvas import Canvas, Colour, Point, mix
-from datamodules.instrument.drawing import Drawing, along
 from datamodules.instrument.look import Look
-from datamodules.instrument.reading import Reading, Scale, plain, scales
+from datamodules.instrument.picture import Drawing, along
+from datamodules.instrument.scale_reading import Scale, ScaleReading, plain, scales
 from datamodules.sources.dice import Dice
 
 LIQUIDS: tuple[Colour, ...] = ((210, 30, 30), (40, 90, 200), (40, 150, 90), (160, 60, 160), (220, 130, 30))
@@ -90,7 +90,7 @@ def ruler(canvas: Canvas, dice: Dice, look: Look) -> Drawing:
     start, end = place(scale.share(begin)), place(scale.share(begin + length))
     thick = dice.between(0.05, 0.12)
     canvas.box(start[0], top - thick - 0.004, end[0], top - 0.004, dice.pick(LIQUIDS))
-    reading = Reading(length, scale.unit, scale.minor, scale.low, scale.high)
+    reading = ScaleReading(length, scale.unit, scale.minor, scale.low, scale.high)
     return Drawing("ruler", reading)
 
 
@@ -121,7 +121,7 @@ def caliper(canvas: Canvas, dice: Dice, look: Look) -> Drawing:
         if line % 5 == 0:
             canvas.text((x, top + 0.37), str(line), 0.05, ink)
     canvas.text((0.955, top + 0.028), "mm", 0.035, ink)
-    reading = Reading(value, "mm", Decimal("0.1"), Decimal(first), Decimal(first + window))
+    reading = ScaleReading(value, "mm", Decimal("0.1"), Decimal(first), Decimal(first + window))
     return Drawing("vernier caliper", reading, scale=along(lambda share: (at(first + window * share), top + 0.22)))
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from datamodules.number.chats import chat_column, split_chat
 from datamodules.number.json_rows import JsonRows
 from datamodules.sources.images import ImageLimits
+from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Fractions, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
-from datamodules.sources.reading import read_table
 from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import Table, check_answer
 from smmd_lightning.types import BadSample, NumericExample, SampleKey

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from datamodules.published import prompts
-from datamodules.sources.reading import read_table
+from datamodules.sources.open_tables import read_table
 from datamodules.sources.tables import whole_number
 
 ENDINGS = (".json", ".jsonl", ".csv", ".parquet")
 
 
 @dataclass(frozen=True)
-class Question:
+class BenchmarkQuestion:
     """One question of a benchmark.
 
     Attributes:
@@ -46,10 +46,10 @@ class Question:
     box: tuple[float, float, float, float] | None = None
 
 
-Reader = Callable[[Path, str], Iterator[Question]]
+Reader = Callable[[Path, str], Iterator[BenchmarkQuestion]]
 
 
-def measurebench(data: Path, split: str) -> Iterator[Question]:
+def measurebench(data: Path, split: str) -> Iterator[BenchmarkQuestion]:
     """Reads MeasureBench; splits `real_world` and `synthetic_test`."""
     for where, row in _rows(data, (split, "measurebench")):
         needed = _cells(row, where, "question", "evaluator_kwargs")
@@ -59,7 +59,7 @@ def measurebench(data: Path, split: str) -> Iterator[Question]:
         intervals = rule["intervals"] if several else [rule["interval"]]
         units = list(rule.get("units") or [])
         facts = {"intervals": intervals, "units": units if several else [units], "design": row.get("design")}
-        yield Question(
+        yield BenchmarkQuestion(
             str(row.get("question_id", where)),
             prompts.MEASUREBENCH.replace("{question}", str(needed["question"]).strip()),
             f"{intervals[0]} {units[0] if units and not several else ''}".strip(),
@@ -68,7 +68,7 @@ def measurebench(data: Path, split: str) -> Iterator[Question]:
         )
 
 
-def chartqapro(data: Path, split: str) -> Iterator[Question]:
+def chartqapro(data: Path, split: str) -> Iterator[BenchmarkQuestion]:
     """Reads ChartQAPro; of a conversation the last question is asked, the turns before it given."""
     for where, row in _rows(data, (split, "chartqapro")):
         needed = _cells(row, where, "Question", "Answer", "Question Type", "Year")
@@ -78,7 +78,7 @@ def chartqapro(data: Path, split: str) -> Iterator[Question]:
         turns = [f"Question: {q}\nAnswer: {a}" for q, a in zip(questions[:-1], answers[:-1], strict=False)]
         paragraph = str(row.get("Paragraph") or "").strip()
         parts = [prompts.CHARTQAPRO[kind], *([paragraph] if paragraph else []), *turns, f"Question: {questions[-1]}"]
-        yield Question(
+        yield BenchmarkQuestion(
             where,
             "\n".join(parts),
             str(answers[-1]),
@@ -87,12 +87,12 @@ def chartqapro(data: Path, split: str) -> Iterator[Question]:
         )
 
 
-def its_about_time(data: Path, split: str) -> Iterator[Question]:
+def its_about_time(data: Path, split: str) -> Iterator[BenchmarkQuestion]:
     """Reads a label file of It's About Time; splits `coco_final`, `openimg_final` and `movies_final`."""
     for where, row in _rows(data, (split,)):
         needed = _cells(row, where, "file_name", "hour", "minute")
         box = row.get("bbox_det")
-        yield Question(
+        yield BenchmarkQuestion(
             str(needed["file_name"]),
             prompts.CLOCK,
             _time(row, where),
@@ -102,15 +102,15 @@ def its_about_time(data: Path, split: str) -> Iterator[Question]:
         )
 
 
-def ticktockvqa(data: Path, split: str) -> Iterator[Question]:
+def ticktockvqa(data: Path, split: str) -> Iterator[BenchmarkQuestion]:
     """Reads TickTockVQA's annotations.json; splits as its rows name them."""
     for where, row in _rows(data, ("annotations",)):
         if str(row.get("split", split)) == split:
             name = _image(row, where, "image_path", "image_name")
-            yield Question(str(name), prompts.CLOCK, _time(row, where), {"task": "ticktockvqa"}, name)
+            yield BenchmarkQuestion(str(name), prompts.CLOCK, _time(row, where), {"task": "ticktockvqa"}, name)
 
 
-def clockbench(data: Path, split: str) -> Iterator[Question]:
+def clockbench(data: Path, split: str) -> Iterator[BenchmarkQuestion]:
     """Reads ClockBench's first question, the time; its follow-up questions need the model's own first answer."""
     questions = _object(data, f"input_{split}")
     answers = _object(data, f"answers_{split}")
@@ -121,10 +121,10 @@ def clockbench(data: Path, split: str) -> Iterator[Question]:
         truth = answers[name]["answer_time"]
         truth = json.loads(truth) if isinstance(truth, str) else truth
         meta = {"task": "clockbench", "kind": "valid" if truth.get("valid") else "invalid", "truth": truth}
-        yield Question(name, needed["question_time"].strip(), json.dumps(truth), meta, needed["image_url"])
+        yield BenchmarkQuestion(name, needed["question_time"].strip(), json.dumps(truth), meta, needed["image_url"])
 
 
-def chartqa(data: Path, split: str) -> Iterator[Question]:
+def chartqa(data: Path, split: str) -> Iterator[BenchmarkQuestion]:
     """Reads ChartQA's `test_human.json` and `test_augmented.json`, pictures in `png` beside them."""
     for kind in ("human", "augmented"):
         for where, row in _rows(data, (f"{split}_{kind}",)):
@@ -132,7 +132,7 @@ def chartqa(data: Path, split: str) -> Iterator[Question]:
             prompt = prompts.CHARTQA.replace("{question}", str(needed["query"]).strip())
             folder = next((f for f in (f"{split}/png", "png") if (data / f).is_dir()), "png")
             meta = {"task": "chart", "kind": kind}
-            yield Question(where, prompt, str(needed["label"]), meta, f"{folder}/{needed['imgname']}")
+            yield BenchmarkQuestion(where, prompt, str(needed["label"]), meta, f"{folder}/{needed['imgname']}")
 
 
 BENCHMARKS: Mapping[str, tuple[Reader, str]] = {

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from datamodules.base import NumericDataModule
 from datamodules.published import prompts
-from datamodules.published.layouts import BENCHMARKS, Question
+from datamodules.published.layouts import BENCHMARKS, BenchmarkQuestion
 from datamodules.sources.images import load_image
 from datamodules.sources.origins import Split
 from smmd_lightning.types import NumericExample, SampleKey
@@ -44,7 +44,7 @@ class PublishedQuestions:
         if not self.folder.exists():
             raise ValueError(f"There is no folder or file {self.folder} (from {Path.cwd()}).")
         reader, usual = BENCHMARKS[benchmark]
-        self.questions: list[Question] = list(reader(self.folder, split or usual))
+        self.questions: list[BenchmarkQuestion] = list(reader(self.folder, split or usual))
         if not self.questions:
             raise ValueError(f"{self.folder}: no question of {benchmark} in the split {split or usual!r}.")
 

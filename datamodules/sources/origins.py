@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from datamodules.sources.reading import read_hub
+from datamodules.sources.open_tables import read_hub
 from datamodules.sources.splits import check_fractions, check_split, sample_rng
 from datamodules.sources.tables import Table
 from smmd_lightning.types import NumericExample, SampleKey, Source

@@ -1,4 +1,4 @@
-"""Rows with pictures, whatever file or hub data set they come from (`datamodules.sources.reading` opens those).
+"""Rows with pictures, whatever file or hub data set they come from (`datamodules.sources.open_tables` opens those).
 
 What is unusual: whatever is wrong with a cell is said with file, row and column (rows count from 1, without a
 header); pictures are decoded by `datamodules.sources.images`, and only from the folder that the data came from.

@@ -130,7 +130,7 @@ class DrawnArithmetic(Drawn):
         if split == "test" and (self.test == "extrapolation" or (self.test == "both" and key.index % 2)):
             regime = "extrapolation"
         problem = self._problem(rng, regime, split, seed)
-        value = written(problem.value)
+        value = in_digits(problem.value)
         meta = {
             "task": "math",
             "kind": problem.kind if regime == "interpolation" else f"{problem.kind}, extrapolation",
@@ -175,18 +175,18 @@ class DrawnArithmetic(Drawn):
                 elif (value / other).denominator != 1:
                     return None
             if place == 1:
-                expression = written(first)
+                expression = in_digits(first)
             if is_sum and operation in ("multiplication", "division"):
                 expression = f"({expression})"
             is_sum = operation in ("addition", "subtraction")
             result = calculate(operation, value, other)
-            steps.append(f"{written(value)} {SYMBOLS[operation]} {written(other)} = {written(result)}")
-            names.append(f"{SYMBOLS[operation]}{written(other)}")
-            expression = f"{expression} {signs[operation]} {written(other)}"
+            steps.append(f"{in_digits(value)} {SYMBOLS[operation]} {in_digits(other)} = {in_digits(result)}")
+            names.append(f"{SYMBOLS[operation]}{in_digits(other)}")
+            expression = f"{expression} {signs[operation]} {in_digits(other)}"
             value = result
-        name = written(first) + "".join(names)
+        name = in_digits(first) + "".join(names)
         if terms == 2 and names[0][0] in "+*":
-            name = names[0][0].join(sorted([written(first), names[0][1:]]))
+            name = names[0][0].join(sorted([in_digits(first), names[0][1:]]))
         return Problem(expression, value, tuple(steps), operation if terms == 2 else "chain", name)
 
     def _operand(self, rng: np.random.Generator, digits: tuple[int, int]) -> Fraction:
@@ -219,10 +219,10 @@ def calculate(operation: str, left: Fraction, right: Fraction) -> Fraction:
     raise ValueError(f"operation must be one of {', '.join(SYMBOLS)}, got {operation!r}")
 
 
-def written(value: Fraction) -> str:
+def in_digits(value: Fraction) -> str:
     """Returns a terminating decimal as people write it.
 
-    >>> written(Fraction(-5)), written(Fraction(5, 4))
+    >>> in_digits(Fraction(-5)), in_digits(Fraction(5, 4))
     ('-5', '1.25')
     """
     if value.denominator == 1:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
-from datamodules.sources.reading import read_table
 from datamodules.sources.splits import check_split, sample_rng, split_of
 from datamodules.sources.tables import NO_NUMBER, Table
 from smmd_lightning.answers import answer_text, parse_quantity

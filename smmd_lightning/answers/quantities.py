@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from smmd_lightning.answers.characters import plain_text
+from smmd_lightning.answers.exact import MAX_DIGITS, divided, mixed, power, shifted
 from smmd_lightning.answers.marks import AnswerRule, choose
 from smmd_lightning.answers.separators import Decimals, Piece, pieces
-from smmd_lightning.answers.values import MAX_DIGITS, divided, mixed, power, shifted
 
 _VULGAR = "¼½¾⅐-⅞"
 _RUN = re.compile(rf"(?:\d|(?<![\w.])\.(?=\d))[\d.,'\u00a0]*|[{_VULGAR}]|\\[cdt]?frac(?![A-Za-z])", re.ASCII)

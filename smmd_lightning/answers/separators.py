@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from smmd_lightning.answers.values import MAX_DIGITS
+from smmd_lightning.answers.exact import MAX_DIGITS
 
 Decimals = Literal["auto", "point", "comma"]
 """The decimal sign: as the text allows, always the point, or the comma wherever there is one."""

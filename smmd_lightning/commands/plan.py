@@ -25,7 +25,7 @@ LOOKED_AT = 8
 
 
 @dataclass(frozen=True)
-class Batch:
+class MeasuredBatch:
     """What a micro-batch is made of.
 
     Attributes:
@@ -43,7 +43,7 @@ class Batch:
     patches: int
 
 
-def look_at(data: Any, image_id: int | None) -> Batch:
+def look_at(data: Any, image_id: int | None) -> MeasuredBatch:
     """Collates a few training samples.
 
     Args:
@@ -64,7 +64,7 @@ def look_at(data: Any, image_id: int | None) -> Batch:
     if pixels is not None:  # a row for each patch (Qwen), or pictures of (3, height, width)
         patches = len(pixels) if pixels.ndim == 2 else found
     rows = data.batch_size
-    return Batch(
+    return MeasuredBatch(
         rows=rows,
         positions=int(ids.shape[1]),
         supervised=round(int((batch.labels >= 0).sum()) * rows / count),

@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def describe(
+def facts_of_vocabulary(
     tokenizer: PreTrainedTokenizerBase, vocabulary: NumericVocabulary, largest: float
 ) -> list[tuple[str, str]]:
     """Facts on a vocabulary, as (name, text) rows.
@@ -135,7 +135,7 @@ def _print_report(tokenizer: PreTrainedTokenizerBase, vocabulary: NumericVocabul
     from rich.text import Text
 
     facts = Table.grid(padding=(0, 3))
-    for name, fact in describe(tokenizer, vocabulary, largest):
+    for name, fact in facts_of_vocabulary(tokenizer, vocabulary, largest):
         facts.add_row(Text(name, style="bold"), Text(fact))
     splits = Table("text", "tokens", "of them numeric", box=None, padding=(0, 4, 0, 0), header_style="bold")
     for text in SAMPLES:

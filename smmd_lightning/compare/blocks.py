@@ -2,7 +2,7 @@
 
 One real example::
 
-    blocks = [Heading("Results"), Text("Two seeds."), Table(("loss", "mean"), [("CE", "0.61")])]
+    blocks = [Heading("Results"), Text("Two seeds."), TextTable(("loss", "mean"), [("CE", "0.61")])]
     markdown(blocks); html(blocks, pictures={})
 """
 
@@ -45,7 +45,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """A table of plain texts and links."""
 
     header: Sequence[str]
@@ -60,7 +60,7 @@ class Picture:
     title: str
 
 
-Block = Heading | Text | Bullets | Table | Picture
+Block = Heading | Text | Bullets | TextTable | Picture
 
 
 def markdown(blocks: Sequence[Block]) -> str:
@@ -74,7 +74,7 @@ def markdown(blocks: Sequence[Block]) -> str:
                 parts.append(_plain(text))
             case Bullets(items):
                 parts.append("\n".join(f"- {_plain(item)}" for item in items))
-            case Table(header, rows):
+            case TextTable(header, rows):
                 lines = [header, ["---"] * len(header), *rows]
                 parts.append("\n".join(f"| {' | '.join(map(_cell, line))} |" for line in lines))
             case Picture(file, title):
@@ -98,7 +98,7 @@ def html(blocks: Sequence[Block], pictures: Mapping[str, bytes]) -> str:
                 parts.append(f"<p>{escape(text)}</p>")
             case Bullets(items):
                 parts.append("<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>")
-            case Table(header, rows):
+            case TextTable(header, rows):
                 head = "".join(f"<th>{escape(name)}</th>" for name in header)
                 body = "".join(
                     "<tr>" + "".join(f"<td>{_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows

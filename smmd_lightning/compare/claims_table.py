@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smmd_lightning.compare.blocks import Block, Heading, Table, Text
-from smmd_lightning.compare.families import holm
+from smmd_lightning.compare.blocks import Block, Heading, Text, TextTable
+from smmd_lightning.compare.corrections import holm
 from smmd_lightning.compare.findings import Findings
 from smmd_lightning.compare.inference import Contrast
-from smmd_lightning.compare.verdict_tables import interval
+from smmd_lightning.compare.verdict_tables import written_interval
 
 HEADER = ("metric", "contrast", "task", "seeds", "difference (95 %)", "p (task)", "p (all)", "least detectable", "rule")
 
@@ -40,7 +40,7 @@ def claims_section(findings: Findings, added: Sequence[str] = ()) -> list[Block]
                 rows.append([*start, "–", "–", "–", "–", f"{claim.rule}: {found.problem}"])
                 continue
             p_values.append(found.p)
-            difference = interval(found.difference, signed=True)
+            difference = written_interval(found.difference, signed=True)
             rows.append([*start, difference, f"{found.p:.2g}", "", f"{found.detectable:.4f}", claim.rule])
     if not rows:
         return []
@@ -55,7 +55,7 @@ def claims_section(findings: Findings, added: Sequence[str] = ()) -> list[Block]
             "Written before the first run. p (task) accounts for all losses of the task, p (all) for all rows here as "
             "well (Holm)." + (f" Added to the grid afterwards: {later}." if later else "")
         ),
-        Table(HEADER, rows),
+        TextTable(HEADER, rows),
     ]
 
 

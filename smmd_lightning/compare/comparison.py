@@ -16,7 +16,7 @@ from pathlib import Path
 
 from smmd_lightning.compare.collecting import Choice, choose_weights, read_result, read_results
 from smmd_lightning.compare.grid import load_grid
-from smmd_lightning.compare.hypotheses import register
+from smmd_lightning.compare.hypotheses import keep_hypotheses
 from smmd_lightning.compare.planning import Cell, Plan, PlannedRun, known, share
 from smmd_lightning.compare.running import Failure, Runner, Slots
 
@@ -51,7 +51,7 @@ class Comparison:
         Raises:
             ValueError: The folder was begun with other hypotheses.
         """
-        register(self.plan.grid.hypotheses, self.plan.grid.losses, self.out)
+        keep_hypotheses(self.plan.grid.hypotheses, self.plan.grid.losses, self.out)
         runner = Runner(self.plan.grid, self.out, slots)
         failures = runner.run(list(known(share(self.plan.tuning(), *self.shard))))
         later = share(self._later(self.choices()), *self.shard)
@@ -68,7 +68,7 @@ class Comparison:
 
         choices = self.choices()
         runs: list[PlannedRun | None] = [*self.plan.tuning(), *self._later(choices)]
-        added = register(self.plan.grid.hypotheses, self.plan.grid.losses, self.out)
+        added = keep_hypotheses(self.plan.grid.hypotheses, self.plan.grid.losses, self.out)
         results = read_results(runs, self.out)
         return Report(self.plan, results, choices, self.out, planned=len(runs), added=added).write()
 

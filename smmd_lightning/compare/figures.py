@@ -73,7 +73,7 @@ def final_metric(metric: str, bars: Sequence[Bar]) -> bytes:
     return _png(figure)
 
 
-def learning_curves(metric: str, traces: Mapping[str, Sequence[Trace]], labels: Mapping[str, str]) -> bytes | None:
+def curves_of_losses(metric: str, traces: Mapping[str, Sequence[Trace]], labels: Mapping[str, str]) -> bytes | None:
     """The validation metric over the steps; the first loss is the baseline. None where nothing was logged."""
     points = {loss: envelope(trace.curve for trace in found) for loss, found in traces.items()}
     return _frames({labels[loss]: found for loss, found in points.items() if found}, "step", f"{metric}, validation")

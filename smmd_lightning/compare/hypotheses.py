@@ -40,7 +40,7 @@ class Hypothesis:
     tasks: list[str] | None = None
 
 
-def register(hypotheses: Iterable[Hypothesis], losses: Iterable[str], out: Path) -> list[str]:
+def keep_hypotheses(hypotheses: Iterable[Hypothesis], losses: Iterable[str], out: Path) -> list[str]:
     """Writes the hypotheses to a comparison's folder, or checks them against those written there.
 
     Args:

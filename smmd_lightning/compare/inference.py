@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
-from smmd_lightning.compare.families import holm, holm_over_tasks
+from smmd_lightning.compare.corrections import holm, holm_over_tasks
 from smmd_lightning.compare.two_way import TwoWay, Values, fit_two_way
 from smmd_lightning.report.judged import Interval
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from smmd_lightning.checkpoints.atomic import write_bytes
 from smmd_lightning.compare import figures as plots
-from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Table, Text, markdown
+from smmd_lightning.compare.blocks import Block, Bullets, Heading, Link, Picture, Text, TextTable, markdown
 from smmd_lightning.compare.claims_table import claims_section
 from smmd_lightning.compare.collecting import Choice, Result, table_text
 from smmd_lightning.compare.findings import Findings, final_values
@@ -138,7 +138,7 @@ class Report:
                 f"{task}-final", "Final metric: seeds, mean, 95 % interval", plots.final_metric(metric, bars)
             ),
             *self._picture(
-                f"{task}-curves", "Learning curves: mean and range", plots.learning_curves(metric, traces, labels)
+                f"{task}-curves", "Learning curves: mean and range", plots.curves_of_losses(metric, traces, labels)
             ),
             *self._picture(f"{task}-tolerance", "Accuracy by tolerance", plots.accuracy_by_tolerance(traces, labels)),
         ]
@@ -170,4 +170,4 @@ class Report:
             )
         header = ("for", "task", "loss", "setting", "weight", "seed", "value", "folder, its settings")
         note = "Each run: all its metrics are in results.csv, its answers and its log in its folder."
-        return [Heading("Runs"), Text(note), Table(header, rows)]
+        return [Heading("Runs"), Text(note), TextTable(header, rows)]

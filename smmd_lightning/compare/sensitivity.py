@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from smmd_lightning.compare import figures as plots
-from smmd_lightning.compare.blocks import Block, Heading, Table, Text
+from smmd_lightning.compare.blocks import Block, Heading, Text, TextTable
 from smmd_lightning.compare.collecting import Choice, Result
 from smmd_lightning.compare.grid import Grid
 from smmd_lightning.compare.planning import Cell, Plan
@@ -41,7 +41,7 @@ def weights_section(
     blocks: list[Block] = [
         Heading("Weights"),
         Text("Deciding metric of each task on the validation split, mean over the tuning seeds, by weight."),
-        Table(("task", "loss", *(f"{weight:g}" for weight in weights), "chosen"), rows),
+        TextTable(("task", "loss", *(f"{weight:g}" for weight in weights), "chosen"), rows),
     ]
     for task, choice in grid.tasks.items():
         if not plots.available():
@@ -87,7 +87,7 @@ def sweeps_section(plan: Plan, results: Sequence[Result], choices: Mapping[Cell,
         for task, found_points in points.items():
             means = {int(place): f"{mean:.4f}" for place, mean, _, _ in found_points}
             rows.append([task, *(means.get(place, "") for place in range(len(texts)))])
-        blocks += [Heading(f"Sensitivity to {name}"), Table(("task", *texts), rows)]
+        blocks += [Heading(f"Sensitivity to {name}"), TextTable(("task", *texts), rows)]
         blocks.append(Text("Mean over the tuning seeds of each task's deciding metric, on the validation split."))
         if plots.available():
             metrics = {grid.tasks[task].metrics[0] for task in points}

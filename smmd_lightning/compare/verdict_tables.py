@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from smmd_lightning.compare.blocks import Block, Bullets, Heading, Table, Text
+from smmd_lightning.compare.blocks import Block, Bullets, Heading, Text, TextTable
 from smmd_lightning.compare.findings import Findings
 from smmd_lightning.compare.inference import Contrast, Verdict, mean_interval
 from smmd_lightning.metrics import larger_is_better
@@ -54,33 +54,38 @@ def task_section(findings: Findings, task: str, weights: Mapping[str, float | No
         weight = weights.get(loss)
         start = [grid.label(loss), "–" if weight is None else f"{weight:g}", str(len(values))]
         found = _cells(contrasts[loss], verdicts[loss]) if loss in contrasts else ["–"] * 6
-        rows.append([*start, interval(mean_interval(values)), *found])
+        rows.append([*start, written_interval(mean_interval(values)), *found])
     way = "more" if larger_is_better(metric) else "less"
     margin = choice.margins.get(metric)
     equal = "" if margin is None else f" Differences below {margin:g} do not matter in practice."
     blocks: list[Block] = [
         Heading(choice.label or task),
         Text(f"{metric} on the test split; {way} is better.{equal}"),
-        Table([name.format(metric=metric) for name in HEADER], rows),
+        TextTable([name.format(metric=metric) for name in HEADER], rows),
         Bullets([_sentence(findings, metric, contrasts[loss], verdicts[loss]) for loss in losses if loss in contrasts]),
     ]
     if others:
         rows = [
             [
                 grid.label(loss),
-                *(interval(mean_interval(list(findings.by_seed(task, loss, name).values()))) for name in others),
+                *(
+                    written_interval(mean_interval(list(findings.by_seed(task, loss, name).values())))
+                    for name in others
+                ),
             ]
             for loss in losses
         ]
-        blocks.append(Table(("loss", *others), rows))
+        blocks.append(TextTable(("loss", *others), rows))
     return blocks
 
 
-def interval(found: Interval, signed: bool = False) -> str:
+def written_interval(found: Interval, signed: bool = False) -> str:
     """Writes a mean with its interval.
 
-    >>> interval(Interval(0.5, 0.25, 0.75)), interval(Interval(0.1, float("-inf"), float("inf")), signed=True)
-    ('0.5000 [0.2500, 0.7500]', '+0.1000')
+    >>> written_interval(Interval(0.5, 0.25, 0.75))
+    '0.5000 [0.2500, 0.7500]'
+    >>> written_interval(Interval(0.1, float("-inf"), float("inf")), signed=True)
+    '+0.1000'
     """
     form = "+.4f" if signed else ".4f"
     if math.isnan(found.value):
@@ -95,7 +100,7 @@ def _cells(found: Contrast, verdict: Verdict) -> list[str]:
     if math.isnan(found.difference.value):
         return ["–", counts, "–", "–", "–", verdict.text]
     return [
-        interval(found.difference, signed=True),
+        written_interval(found.difference, signed=True),
         counts,
         f"{found.p:.2g}",
         f"{verdict.p:.2g}",

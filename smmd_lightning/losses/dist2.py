@@ -18,8 +18,8 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import negentropy, soft_target_divergence
+from smmd_lightning.losses.limits import check_width
 from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
-from smmd_lightning.losses.settings import check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 

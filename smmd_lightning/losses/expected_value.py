@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from smmd_lightning.losses.base import NumericLoss
+from smmd_lightning.losses.limits import check_choice
 from smmd_lightning.losses.positions import (
     NumericPositions,
     decimals_and_places,
@@ -26,7 +27,6 @@ from smmd_lightning.losses.positions import (
     number_tables,
     numbers_and_places,
 )
-from smmd_lightning.losses.settings import check_choice
 from smmd_lightning.vocabulary import NumericVocabulary
 
 LARGEST_PLACE = 15

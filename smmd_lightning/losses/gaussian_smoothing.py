@@ -19,7 +19,7 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
 from smmd_lightning.losses.functional import negentropy, soft_target_divergence
-from smmd_lightning.losses.settings import check_number, check_width
+from smmd_lightning.losses.limits import check_number, check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 

@@ -23,7 +23,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from smmd_lightning.losses.settings import LARGEST, check_number
+from smmd_lightning.losses.limits import LARGEST, check_number
 
 Distance = Literal["absolute", "log", "circular"]
 RADEMACHER_FEATURES = 64

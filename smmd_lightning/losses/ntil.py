@@ -22,8 +22,8 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
+from smmd_lightning.losses.limits import LARGEST, check_number, check_width
 from smmd_lightning.losses.positions import NumericPositions, number_tables, numbers_and_places
-from smmd_lightning.losses.settings import LARGEST, check_number, check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 LARGEST_PLACE = 30

@@ -24,8 +24,8 @@ from torch.nn import functional as F
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.functional import expected_distance
+from smmd_lightning.losses.limits import check_choice
 from smmd_lightning.losses.positions import NumericPositions, head_log_normalizer
-from smmd_lightning.losses.settings import check_choice
 from smmd_lightning.vocabulary import NumericVocabulary
 
 ERRORS: dict[str, Callable[..., Tensor]] = {"mse": F.mse_loss, "mae": F.l1_loss, "huber": F.huber_loss}

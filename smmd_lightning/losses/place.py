@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from smmd_lightning.losses.base import NumericLoss
+from smmd_lightning.losses.limits import check_width
 from smmd_lightning.losses.positions import NumericPositions, number_tables, numbers_and_places
-from smmd_lightning.losses.settings import check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 

@@ -23,7 +23,7 @@ from torch import Tensor
 from smmd_lightning.losses import kernels
 from smmd_lightning.losses.base import NumericLoss, NumericPositions
 from smmd_lightning.losses.functional import quadratic_form_loss, smmd_form
-from smmd_lightning.losses.settings import LARGEST, check_choice, check_number, check_width
+from smmd_lightning.losses.limits import LARGEST, check_choice, check_number, check_width
 from smmd_lightning.vocabulary import NumericVocabulary
 
 Term = Literal["smmd", "mmd", "smooth"]

@@ -2,7 +2,7 @@
 
 One real example::
 
-    >>> interval([("5", 0.9), ("9", 0.06), ("1", 0.04)], float)
+    >>> central_interval([("5", 0.9), ("9", 0.06), ("1", 0.04)], float)
     (5.0, 9.0)
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 Value = float
 
 
-def interval(
+def central_interval(
     answers: Sequence[tuple[str, float]], measure: Callable[[str], Value | None], cover: float = 0.9
 ) -> tuple[Value, Value] | None:
     """Returns the central range of values that holds a share of the probability.

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 
 from smmd_lightning.answers import answer_quantity, parse_time, plain_text
-from smmd_lightning.reading.belief import interval
+from smmd_lightning.reading.belief import central_interval
 
 HALF_DAY = 720 * 60
 """Seconds of one turn of the hour hand."""
@@ -54,7 +54,7 @@ def value_interval(text: str, answers: Sequence[tuple[str, float]], times: bool)
         times: Whether they are times of day.
     """
     if not times:
-        ends = interval(answers, _number)
+        ends = central_interval(answers, _number)
         return None if ends is None else (_text(ends[0]), _text(ends[1]))
     middle = parse_time(text)
     if middle is None:
@@ -64,7 +64,7 @@ def value_interval(text: str, answers: Sequence[tuple[str, float]], times: bool)
         time = parse_time(other)
         return None if time is None else (time.seconds - middle.seconds + HALF_DAY // 2) % HALF_DAY - HALF_DAY // 2
 
-    ends = interval(answers, seconds_off)
+    ends = central_interval(answers, seconds_off)
     return None if ends is None else (_clock(middle.seconds + ends[0]), _clock(middle.seconds + ends[1]))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from smmd_lightning.answers import TimeOfDay, parse_time
 from smmd_lightning.report.error_bars import error_bars
-from smmd_lightning.report.ghost import Dial, hands, tip
+from smmd_lightning.report.ghost import DialPlace, hands, tip
 from smmd_lightning.report.judged import Judged
 from smmd_lightning.report.svg import WIDTH, Axis, Plot, figure, opening
 
@@ -98,11 +98,11 @@ def overlay(row: dict[str, Any], address: str) -> str:
         row: A row of the prediction file.
         address: `data:` address of the picture; empty for none.
     """
-    truth, read, dial = str(row.get("truth")), row.get("parsed"), Dial.of(row.get("meta") or {})
+    truth, read, dial = str(row.get("truth")), row.get("parsed"), DialPlace.of(row.get("meta") or {})
     if address and dial is not None:
         return face(truth, read, dial, address)
     shown = f'<img src="{escape(address)}" alt="">' if address else ""
-    return shown + face(truth, read, Dial())
+    return shown + face(truth, read, DialPlace())
 
 
 def mistakes(judged: Judged) -> str:
@@ -181,7 +181,7 @@ def error_arcs(judged: Judged) -> str:
     return figure(title, "".join(parts), WIDTH, WIDTH, below=_key())
 
 
-def face(truth: str, read: str | None, dial: Dial, picture: str = "") -> str:
+def face(truth: str, read: str | None, dial: DialPlace, picture: str = "") -> str:
     """SVG of a picture (or of an empty dial) with the true hands thin and the read hands as ghosts.
 
     Args:
@@ -204,7 +204,7 @@ def face(truth: str, read: str | None, dial: Dial, picture: str = "") -> str:
     return f'<svg class="picture" viewBox="0 0 100 100" role="img" aria-label="{escape(told)}">{"".join(parts)}</svg>'
 
 
-def _hand_lines(kind: str, time: str | None, dial: Dial) -> list[str]:
+def _hand_lines(kind: str, time: str | None, dial: DialPlace) -> list[str]:
     x0, y0 = (100 * place for place in dial.centre)
     lines = []
     for hand in hands(time, dial):

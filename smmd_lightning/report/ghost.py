@@ -7,7 +7,7 @@ Angles are degrees clockwise from twelve; lengths in shares of the picture's sid
 
 One real example::
 
-    >>> hands("03:30", Dial())
+    >>> hands("03:30", DialPlace())
     (Hand(angle=105.0, length=0.23, width=0.03), Hand(angle=180.0, length=0.36, width=0.02))
 """
 
@@ -27,7 +27,7 @@ TRUE_COLOUR, GHOST_COLOUR = (0, 158, 115), (213, 94, 0)  # Okabe and Ito's green
 
 
 @dataclass(frozen=True)
-class Dial:
+class DialPlace:
     """Where a dial lies in a picture.
 
     Attributes:
@@ -41,7 +41,7 @@ class Dial:
     rotation: float = 0.0
 
     @classmethod
-    def of(cls, meta: Mapping[str, Any]) -> Dial | None:
+    def of(cls, meta: Mapping[str, Any]) -> DialPlace | None:
         """Reads `meta["dial"]`: [x, y, radius, rotation]; None where there is none."""
         found = meta.get("dial")
         if not isinstance(found, (list, tuple)) or len(found) != 4:
@@ -61,7 +61,7 @@ class Hand:
     width: float
 
 
-def hands(time: str | None, dial: Dial) -> tuple[Hand, ...]:
+def hands(time: str | None, dial: DialPlace) -> tuple[Hand, ...]:
     """Hour and minute hand, and the second hand where seconds are told; empty if the text is no time.
 
     Args:
@@ -80,13 +80,13 @@ def hands(time: str | None, dial: Dial) -> tuple[Hand, ...]:
     )
 
 
-def tip(hand: Hand, dial: Dial) -> tuple[float, float]:
+def tip(hand: Hand, dial: DialPlace) -> tuple[float, float]:
     """End of a hand, (x, y) in shares of a square picture."""
     angle = math.radians(hand.angle)
     return dial.centre[0] + hand.length * math.sin(angle), dial.centre[1] - hand.length * math.cos(angle)
 
 
-def draw_hands(image: Image, time: str | None, dial: Dial, colour: tuple[int, int, int] = GHOST_COLOUR) -> Image:
+def draw_hands(image: Image, time: str | None, dial: DialPlace, colour: tuple[int, int, int] = GHOST_COLOUR) -> Image:
     """Draws the hands of a time over a copy of a picture, half transparent.
 
     Args:
@@ -120,11 +120,11 @@ def overlay(row: Mapping[str, Any], picture: Image | None, size: int) -> Image:
         picture: The sample's picture.
         size: Side of the result in pixels.
     """
-    dial = Dial.of(row.get("meta") or {})
+    dial = DialPlace.of(row.get("meta") or {})
     if picture is not None and dial is not None:
         return draw_hands(picture.convert("RGB").resize((size, size)), row.get("parsed"), dial)
-    schematic = draw_hands(draw_dial(size), row.get("truth"), Dial(), TRUE_COLOUR)
-    schematic = draw_hands(schematic, row.get("parsed"), Dial())
+    schematic = draw_hands(draw_dial(size), row.get("truth"), DialPlace(), TRUE_COLOUR)
+    schematic = draw_hands(schematic, row.get("parsed"), DialPlace())
     if picture is None:
         return schematic
     whole = picture.convert("RGB").resize((size, size))

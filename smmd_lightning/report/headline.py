@@ -21,13 +21,13 @@ def results(judged: list[Judged], metrics: dict[str, float]) -> Markup:
         judged: The answers of each task.
         metrics: Values of the metrics file by name.
     """
-    groups = [{"title": task_title(part), "tiles": tiles(part)} for part in judged]
+    groups = [{"title": task_title(part), "tiles": headline_tiles(part)} for part in judged]
     notes = [*disagreements(judged, metrics), *(line for part in judged if (line := rejudged(part)))]
     listed = [{"name": name, "title": title(name), "value": number(value)} for name, value in metrics.items()]
     return render("results.html", groups=groups, notes=notes, metrics=listed)
 
 
-def tiles(part: Judged) -> list[dict[str, str]]:
+def headline_tiles(part: Judged) -> list[dict[str, str]]:
     """Returns name, value and interval of the metrics that a task shows first."""
     shown = []
     for name in watched(part):

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "SMMDTrainer": "numeric",
+    "SMMDTrainer": "transformers_trainer",
     "SMMDSFTTrainer": "sft",
     "score_wrapped": "wrapped_model",
     "AnswerReward": "rewards",

@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("SMMDSFTTrainer needs TRL: pip install 'smmd_lightning[trl]'") from error
 
-from smmd_lightning.trainers.numeric import NumericTraining
+from smmd_lightning.trainers.transformers_trainer import NumericTraining
 
 
 class SMMDSFTTrainer(NumericTraining, SFTTrainer):

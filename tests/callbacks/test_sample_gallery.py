@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from smmd_lightning.callbacks import SampleGallery
 from smmd_lightning.callbacks.sample_gallery import sample_picture, sheet, tile
 from smmd_lightning.cli import main
-from smmd_lightning.report.ghost import Dial, draw_dial, draw_hands
+from smmd_lightning.report.ghost import DialPlace, draw_dial, draw_hands
 from smmd_lightning.types import Batch, NumericExample, SampleKey
 
 QUICKSTART = str(Path(__file__).parents[2] / "configs" / "experiment" / "quickstart.yaml")
@@ -168,16 +168,16 @@ def dark(image, box):
 
 def test_ghost_hands_point_where_the_time_read_stands():
     blank = Image.new("RGB", (100, 100), "white")
-    three = draw_hands(blank, "3:00", Dial())
+    three = draw_hands(blank, "3:00", DialPlace())
     assert dark(three, (0.55, 0.45, 0.7, 0.55)) > 0.1  # hour hand to the right
     assert dark(three, (0.45, 0.2, 0.55, 0.4)) > 0.1  # minute hand up
     assert dark(three, (0.0, 0.0, 0.4, 1.0)) == 0
-    turned = draw_hands(blank, "3:00", Dial(rotation=90.0))
+    turned = draw_hands(blank, "3:00", DialPlace(rotation=90.0))
     assert dark(turned, (0.45, 0.55, 0.55, 0.7)) > 0.1
-    shifted = draw_hands(blank, "6:30", Dial(centre=(0.2, 0.2), radius=0.2))
+    shifted = draw_hands(blank, "6:30", DialPlace(centre=(0.2, 0.2), radius=0.2))
     assert dark(shifted, (0.0, 0.2, 0.4, 0.4)) > 0
     assert dark(shifted, (0.45, 0.45, 1, 1)) == 0
-    assert draw_hands(blank, "no time", Dial()).tobytes() == blank.tobytes()
+    assert draw_hands(blank, "no time", DialPlace()).tobytes() == blank.tobytes()
     assert blank.getextrema() == ((255, 255),) * 3  # the picture given stays as it is
 
 
@@ -194,16 +194,16 @@ def test_ghost_hands_cover_the_hands_that_the_face_was_drawn_with():
         shown, other = (draw_face(spec, hour, 40, 0, size=size) for hour in (2, 8))
         changed = np.abs(np.asarray(shown, int) - np.asarray(other, int)).sum(2) > 60  # where the hour hands are
         blank = Image.new("RGB", (size, size), "white")
-        dial = Dial.of(meta)
+        dial = DialPlace.of(meta)
         ghosts = [np.asarray(draw_hands(blank, f"{hour}:40", dial).convert("L")) < 200 for hour in (2, 8)]
         ghost = ghosts[0] ^ ghosts[1]  # the two hour hands alone
         assert (ghost & changed).sum() > 0.35 * ghost.sum()
 
 
 def test_a_dial_is_read_from_four_numbers_alone():
-    assert Dial.of({"dial": [0.5, 0.4, 0.3, -20]}) == Dial((0.5, 0.4), 0.3, -20)
+    assert DialPlace.of({"dial": [0.5, 0.4, 0.3, -20]}) == DialPlace((0.5, 0.4), 0.3, -20)
     for bad in (None, [1, 2, 3], ["a", 1, 1, 1], [float("nan"), 0, 0, 0], "four"):
-        assert Dial.of({"dial": bad}) is None
+        assert DialPlace.of({"dial": bad}) is None
 
 
 def test_tiles_of_clocks_without_a_known_dial_leave_the_photograph_uncovered():

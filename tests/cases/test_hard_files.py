@@ -10,7 +10,7 @@ from opening import open_file
 from PIL import Image
 
 from datamodules.clock.tables import ClockFiles
-from datamodules.sources.reading import read_table
+from datamodules.sources.open_tables import read_table
 from datamodules.text_math.tables import MathFiles
 from smmd_lightning.types import BadSample, SampleKey
 
@@ -150,7 +150,7 @@ def test_an_answer_that_is_no_number_where_numbers_stand_is_a_bad_sample(tmp_pat
 GROWTH = """
 import json, sys, threading, time
 from pathlib import Path
-from datamodules.sources.reading import read_table
+from datamodules.sources.open_tables import read_table
 
 def own():
     status = Path("/proc/self/status").read_text()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from smmd_lightning.compare.blocks import Table, markdown
+from smmd_lightning.compare.blocks import TextTable, markdown
 from smmd_lightning.compare.claims_table import claims_section
 from smmd_lightning.compare.findings import Findings
 from smmd_lightning.compare.grid import Grid, LossChoice, TaskChoice
@@ -27,7 +27,7 @@ def findings(*claims: Hypothesis) -> Findings:
 
 def test_a_claim_between_two_losses_that_are_not_the_baseline() -> None:
     blocks = claims_section(findings(Hypothesis("crps", ("b", "c"), "less")), ["c"])
-    rows = next(block.rows for block in blocks if isinstance(block, Table))
+    rows = next(block.rows for block in blocks if isinstance(block, TextTable))
     assert len(rows) == 1
     assert rows[0][1] == "B - C"
     assert float(str(rows[0][4]).split()[0]) < -0.9
@@ -39,7 +39,7 @@ def test_all_rows_are_one_family() -> None:
     one = Hypothesis("crps", ("b", "a"), "less")
     found = [claims_section(findings(*[one] * count)) for count in (1, 3)]
     p_one, p_three = (
-        float(str(next(block.rows for block in blocks if isinstance(block, Table))[0][6])) for blocks in found
+        float(str(next(block.rows for block in blocks if isinstance(block, TextTable))[0][6])) for blocks in found
     )
     assert p_three >= p_one
     assert not claims_section(findings())

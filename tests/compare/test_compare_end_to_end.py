@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import signal
 import subprocess
@@ -61,9 +62,9 @@ def test_real_runs_give_real_tables_also_when_they_are_killed(tmp_path):
         folder = out / row["run"]
         assert yaml.safe_load((folder / "config.yaml").read_text())["seed_everything"] == int(row["seed"])
         if row["split"] == "test":
-            assert json.loads((folder / "metrics.json").read_text())[f"test/{row['metric']}"] == pytest.approx(
-                float(row["value"]), nan_ok=True
-            )
+            kept = json.loads((folder / "metrics.json").read_text())[f"test/{row['metric']}"]
+            value = float(row["value"])  # strict JSON has null where a median is infinite: few answers were numbers
+            assert kept == (pytest.approx(value) if math.isfinite(value) else None)
         else:
             assert not (folder / "predictions.jsonl").exists()  # never tested
     assert {file.name for file in (out / "plots").iterdir()} == {

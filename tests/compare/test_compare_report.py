@@ -8,7 +8,7 @@ import re
 import pytest
 
 from smmd_lightning.commands.compare import main
-from smmd_lightning.compare.blocks import Bullets, Heading, Link, Picture, Table, Text, html, markdown
+from smmd_lightning.compare.blocks import Bullets, Heading, Link, Picture, Text, TextTable, html, markdown
 from smmd_lightning.compare.collecting import Result, choose_weights, table_text
 from smmd_lightning.compare.comparison import Comparison
 from smmd_lightning.compare.grid import load_grid
@@ -155,7 +155,7 @@ def test_blocks_are_escaped():
         Heading("a <b>"),
         Text("x | y"),
         Bullets(["<i>"]),
-        Table(("h",), [[Link("<t>", 'p"q')]]),
+        TextTable(("h",), [[Link("<t>", 'p"q')]]),
         Picture("p", "c"),
     ]
     assert markdown(blocks).splitlines()[:3] == ["## a &lt;b>", "", "x \\| y"]

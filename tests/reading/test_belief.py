@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from smmd_lightning.reading.belief import interval
+from smmd_lightning.reading.belief import central_interval
 from smmd_lightning.reading.values import value_and_unit, value_interval
 
 
@@ -13,9 +13,9 @@ def test_the_interval_holds_its_share_whatever_the_order():
         return None if text == "none" else float(text)
 
     for order in itertools.permutations(answers):
-        assert interval(order, measure) == (11.0, 12.0)
-    assert interval(answers, measure, cover=0.99) == (10.0, 99.0)
-    assert interval([("none", 1.0)], measure) is None
+        assert central_interval(order, measure) == (11.0, 12.0)
+    assert central_interval(answers, measure, cover=0.99) == (10.0, 99.0)
+    assert central_interval([("none", 1.0)], measure) is None
 
 
 @pytest.mark.parametrize(

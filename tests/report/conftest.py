@@ -10,7 +10,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from datamodules.instrument import DrawnInstruments
 from smmd_lightning.metrics import metrics_for
-from smmd_lightning.report.ghost import Dial, draw_dial, draw_hands
+from smmd_lightning.report.ghost import DialPlace, draw_dial, draw_hands
 from smmd_lightning.types import NumericExample, SampleKey
 
 HOSTILE = (
@@ -73,7 +73,7 @@ def clock_rows(folder, count, dice):
         made = row("clock", number, "What time does this clock show?", f"{hour:02d}:{minute:02d}", raw, meta)
         if number % 3 == 0:
             made["image"] = f"images/{number:06d}.jpg"
-            picture = draw_hands(draw_dial(96), made["truth"], Dial(), colour=(20, 20, 20))
+            picture = draw_hands(draw_dial(96), made["truth"], DialPlace(), colour=(20, 20, 20))
             picture.save(folder / made["image"], quality=85)
         rows.append(made)
     return rows

@@ -16,8 +16,8 @@ from datamodules.chart import canvas as chart_canvas
 from datamodules.chart.canvas import Canvas, word, wrapped
 from datamodules.chart.data import CHART_KINDS, ChartTable, Series, sample_table
 from datamodules.chart.drawing import draw_chart
-from datamodules.chart.page import axis_ticks, number_text
 from datamodules.chart.style import PALETTES, ChartStyle, sample_style
+from datamodules.chart.surround import axis_ticks, number_text
 
 RED, GREEN, BLUE = (220, 30, 30), (30, 160, 30), (30, 30, 220)
 

@@ -20,7 +20,7 @@ from datamodules.clock.tables import (
     ClockFiles,
     ClockHub,
 )
-from datamodules.sources import reading
+from datamodules.sources import open_tables
 from datamodules.sources.images import ImageLimits
 from datamodules.sources.splits import split_of
 from smmd_lightning.types import BadSample, SampleKey
@@ -308,7 +308,7 @@ def test_an_unknown_hub_name_says_what_was_asked_for(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     with pytest.raises(RuntimeError, match=r"'someone/none'.*split 'val'.*no route.*HF_HUB_OFFLINE"):
-        reading.read_hub("someone/none", "val")
+        open_tables.read_hub("someone/none", "val")
 
 
 # Real clocks

@@ -13,9 +13,9 @@ from PIL import Image
 from datamodules import DrawnInstruments
 from datamodules.instrument import dial_scales, straight
 from datamodules.instrument.canvas import Canvas
-from datamodules.instrument.families import CLOCK, FAMILIES
+from datamodules.instrument.catalog import CLOCK, FAMILIES
 from datamodules.instrument.look import STYLES, Camera, sample_camera, sample_look
-from datamodules.instrument.reading import Scale, plain, scales
+from datamodules.instrument.scale_reading import Scale, plain, scales
 from datamodules.sources.dice import Dice
 from smmd_lightning.answers import parse_number, parse_time
 from smmd_lightning.metrics import metrics_for

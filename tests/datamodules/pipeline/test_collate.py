@@ -117,7 +117,9 @@ def test_a_template_is_rendered_once_a_question_and_rows_are_as_from_a_new_colla
     used = collator(path)
     rendered = []
     render = used._frames._render
-    monkeypatch.setattr(used._frames, "_render", lambda messages, **options: rendered.append(1) or render(messages, **options))
+    monkeypatch.setattr(
+        used._frames, "_render", lambda messages, **options: rendered.append(1) or render(messages, **options)
+    )
     for answers, prompt, renders in [("1 2 3", "one?", 2), ("4 5", "two?", 2), ("6", "one?", 0), ("7", "three?", 2)]:
         rows = [clock(0, answer, images, prompt) for answer in answers.split()]
         rendered.clear()

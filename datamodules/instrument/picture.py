@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from datamodules.instrument.canvas import Canvas, Point
 from datamodules.instrument.look import Look
-from datamodules.instrument.reading import Reading
+from datamodules.instrument.scale_reading import ScaleReading
 from datamodules.sources.dice import Dice
 
 SCALE_POINTS = 13
@@ -27,7 +27,7 @@ class Drawing:
     """
 
     name: str
-    reading: Reading
+    reading: ScaleReading
     ask_unit: bool = False
     scale: tuple[Point, ...] = ()
     pivot: Point | None = None

@@ -14,7 +14,7 @@ from datamodules.instrument.dial import (
     weighing_scale,
 )
 from datamodules.instrument.digits import rolling_counter, seven_segment
-from datamodules.instrument.drawing import Family
+from datamodules.instrument.picture import Family
 from datamodules.instrument.straight import (
     battery_gauge,
     bubble_level,

@@ -2,7 +2,7 @@
 
 One real example::
 
-    >>> reading = Reading(Decimal("4.36"), "bar", tick=Decimal("0.2"), low=Decimal(0), high=Decimal(10))
+    >>> reading = ScaleReading(Decimal("4.36"), "bar", tick=Decimal("0.2"), low=Decimal(0), high=Decimal(10))
     >>> reading.text(), reading.text(unit=True), [str(end) for end in reading.interval]
     ('4.36', '4.36 bar', ['4.26', '4.46'])
 """
@@ -52,7 +52,7 @@ class Scale:
         ranks = {0: 2, half: 1} if half else {0: 2}
         return [(self.minor * i, ranks.get(i % per_major, 0)) for i in range(first, last + 1)]
 
-    def reading(self, dice: Dice, parts: int = 5, margin: float = 0.0) -> Reading:
+    def reading(self, dice: Dice, parts: int = 5, margin: float = 0.0) -> ScaleReading:
         """Draws a value.
 
         Args:
@@ -62,11 +62,11 @@ class Scale:
         """
         grain, spare = self.minor / parts, self.span * Decimal(str(margin))
         low, high = math.ceil((self.low + spare) / grain), math.floor((self.high - spare) / grain)
-        return Reading(grain * dice.whole(low, high), self.unit, self.minor, self.low, self.high)
+        return ScaleReading(grain * dice.whole(low, high), self.unit, self.minor, self.low, self.high)
 
 
 @dataclass(frozen=True)
-class Reading:
+class ScaleReading:
     """A value as it is to be read.
 
     Attributes:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from smmd_lightning.compare.families import holm, holm_over_tasks
+from smmd_lightning.compare.corrections import holm, holm_over_tasks
 
 
 def closed_test(values):
