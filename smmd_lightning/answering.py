@@ -14,7 +14,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from smmd_lightning.backbones.base import Backbone
-from smmd_lightning.backbones.generation import cut_off
+from smmd_lightning.backbones.generation import cut_off, end_ids
 from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.metrics.beliefs import NumericRecorder
 from smmd_lightning.metrics.laws import Law
@@ -79,8 +79,8 @@ def answer(
     processors = {} if recorder is None else {"logits_processor": [recorder]}
     ids_BL = backbone.generate(batch.inputs, max_new_tokens=how.max_new_tokens, **options, **processors)
     texts = [text.strip() for text in tokenizer.batch_decode(ids_BL, skip_special_tokens=True)]
-    ends = batch.stop_ids or backbone.causal.generation_config.eos_token_id or []
-    cuts = cut_off(ids_BL, how.max_new_tokens, [ends] if isinstance(ends, int) else ends)
+    ends = end_ids(batch.stop_ids, backbone.causal.generation_config.eos_token_id)
+    cuts = cut_off(ids_BL, how.max_new_tokens, ends)
     counted = [row for row, counts in enumerate(batch.counted) if counts]
     laws: list[Law | None] | None = None
     if how.likely_answers and (with_law or how.decode != "greedy"):

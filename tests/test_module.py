@@ -197,13 +197,19 @@ def test_answers_that_the_limit_cuts_off_are_counted_and_said(tmp_path):
     assert trainer.callback_metrics["test/cut_off"] == 1
 
 
-def test_answers_that_the_model_ends_are_not_cut_off(tmp_path):
+@pytest.mark.parametrize("own_end", [None, 0, [0, 9]])
+def test_an_answer_whose_end_token_is_the_last_one_allowed_is_not_cut_off(tmp_path, own_end, monkeypatch):
     made = module(max_new_tokens=3)
     made.backbone.load()
-    end = clocks().collator.stop_ids[0]
-    made.backbone.generate = lambda inputs, **_: torch.full((len(inputs["input_ids"]), 3), end)
+    data = clocks()
+    end = data.collator.stop_ids[0] if own_end is None else 0
+    if own_end is not None:  # of a data module that names no end token, the model's own count, number 0 too
+        monkeypatch.setattr(type(data.collator), "stop_ids", [])
+        made.backbone.causal.generation_config.eos_token_id = own_end
+    other = end + 1
+    made.backbone.generate = lambda inputs, **_: torch.tensor([[other, other, end]] * len(inputs["input_ids"]))
     trainer = Trainer(**QUIET, default_root_dir=tmp_path)
-    trainer.test(made, clocks(), verbose=False)
+    trainer.test(made, data, verbose=False)
     assert trainer.callback_metrics["test/cut_off"] == 0
 
 

@@ -114,20 +114,39 @@ def greedy_config(own: GenerationConfig, max_new_tokens: int) -> GenerationConfi
     )
 
 
-def cut_off(ids_BT: Tensor, most: int, end_ids: Sequence[int]) -> list[bool]:
+def end_ids(stop_ids: Sequence[int], own: int | Sequence[int] | None) -> list[int]:
+    """Returns the tokens that end an answer: those of the batch where it names any, else the model's own.
+
+    Args:
+        stop_ids: `Batch.stop_ids`.
+        own: `eos_token_id` of the model's generation settings; 0 is a token like any other.
+
+    >>> end_ids([], 0), end_ids([7], 0), end_ids([], [2, 3]), end_ids([], None)
+    ([0], [7], [2, 3], [])
+    """
+    if stop_ids:
+        return list(stop_ids)
+    if own is None:
+        return []
+    return [own] if isinstance(own, int) else list(own)
+
+
+def cut_off(ids_BT: Tensor, most: int, ends: Sequence[int]) -> list[bool]:
     """Returns for each continuation whether the limit of tokens ended it, and not the model.
+
+    An end token that is the last token allowed still ends the answer.
 
     Args:
         ids_BT: Continuations as `continue_prompts` gives them.
         most: The limit.
-        end_ids: Tokens that end an answer.
+        ends: Tokens that end an answer, see `end_ids`.
 
-    >>> cut_off(torch.tensor([[5, 2, 0], [5, 6, 7]]), 3, [2]), cut_off(torch.tensor([[5, 6]]), 3, [])
-    ([False, True], [False])
+    >>> cut_off(torch.tensor([[5, 2, 0], [5, 6, 2], [5, 6, 7]]), 3, [2]), cut_off(torch.tensor([[5, 6]]), 3, [])
+    ([False, False, True], [False])
     """
     if ids_BT.shape[1] < most:
         return [False] * len(ids_BT)
-    ended_B = torch.isin(ids_BT, torch.tensor(list(end_ids), dtype=ids_BT.dtype, device=ids_BT.device)).any(1)
+    ended_B = torch.isin(ids_BT, torch.tensor(list(ends), dtype=ids_BT.dtype, device=ids_BT.device)).any(1)
     return [not ended for ended in ended_B.tolist()]
 
 
