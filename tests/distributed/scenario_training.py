@@ -215,8 +215,7 @@ class EarlyStop(SumsData):
     def _stopping(self, loader):
         make = loader._loader.dataset.collator
         end = list(range(make.tokenizer.vocab_size)) if self.trainer.global_rank == 0 else []
-        make._eos_ids = lambda: set(end)
-        make._ends = {}
+        make.__class__ = type("Stopping", (type(make),), {"stop_ids": end})
         return loader
 
 
@@ -228,6 +227,7 @@ def answers_of_unequal_length_on_unequal_shards(folder):
     batch = next(iter(SumsData(eval_batch_size=5).test_dataloader()))
     ids = alone.backbone.generate(batch.inputs, max_new_tokens=12)
     texts = alone.tokenizer.batch_decode(ids, skip_special_tokens=True)
+    first = alone.tokenizer.batch_decode(ids[:, :1], skip_special_tokens=True)
     for name, strategy in STRATEGIES.items():
         place = Path(folder) / name
         settings = {"devices": 2, "default_root_dir": place, "limit_val_batches": 1.0}
@@ -243,7 +243,7 @@ def answers_of_unequal_length_on_unequal_shards(folder):
         for index in (2, 3):
             assert rows[index]["raw"] == texts[index].strip(), name
         for index in (0, 1, 4):
-            assert len(alone.tokenizer.encode(rows[index]["raw"], add_special_tokens=False)) <= 1
+            assert rows[index]["raw"] == first[index].strip(), name
         told = ResultsWriter(answers="told.jsonl", report=False)
         trainer(strategy=strategy(), callbacks=[told], **settings).predict(
             module(max_new_tokens=12), EarlyStop(eval_batch_size=2), return_predictions=False

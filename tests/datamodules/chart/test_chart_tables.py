@@ -22,8 +22,6 @@ from datamodules.chart.questions import QUESTION_KINDS, ask
 from datamodules.chart.tables import ChartColumns, ChartFiles, ChartHub, label_text
 from smmd_lightning.types import BadSample, SampleKey
 
-REAL = Path(__file__).resolve().parents[3] / "shared" / "real" / "charts"
-
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,12 +310,11 @@ def test_both_layouts_of_chartqa_on_the_hub(monkeypatch: pytest.MonkeyPatch) -> 
 # Real charts
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="no real charts in ../shared/real beside the checkout")
-def test_the_real_charts_read_as_they_are() -> None:
+def test_the_real_charts_read_as_they_are(real: Path) -> None:
     for split, count in (("train", 200), ("val", 60)):
-        source = open_file(ChartFiles, REAL / split, split)
+        source = open_file(ChartFiles, real / "charts" / split, split)
         assert len(source) == count
-        labels = json.loads((REAL / split / f"{split}_augmented.json").read_text())
+        labels = json.loads((real / "charts" / split / f"{split}_augmented.json").read_text())
         for index in range(0, count, 20):
             example = source.example(key(index))
             assert example.answer == labels[index]["label"].strip()

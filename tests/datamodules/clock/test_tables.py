@@ -25,8 +25,6 @@ from datamodules.sources.images import ImageLimits
 from datamodules.sources.splits import split_of
 from smmd_lightning.types import BadSample, SampleKey
 
-REAL = Path(__file__).resolve().parents[3] / "shared" / "real" / "clocks"
-
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,12 +311,9 @@ def test_an_unknown_hub_name_says_what_was_asked_for(monkeypatch: pytest.MonkeyP
 
 # Real clocks
 
-needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="no real clocks in ../shared/real beside the checkout")
 
-
-@needs_real
-def test_the_real_benchmark_reads_as_it_is() -> None:
-    source = open_file(ClockFiles, REAL / "clockbench10" / "labels.jsonl", "test", answer_format="HH:MM:SS")
+def test_the_real_benchmark_reads_as_it_is(real: Path) -> None:
+    source = open_file(ClockFiles, real / "clocks" / "clockbench10" / "labels.jsonl", "test", answer_format="HH:MM:SS")
     assert (len(source), source.invalid) == (8, 2)
     assert [source.example(key(i)).answer for i in range(8)] == [
         "12:25:15", "04:06:05", "08:10:15", "06:02:30", "01:04:45", "05:21:00", "07:31:05", "08:45:11",
@@ -326,10 +321,9 @@ def test_the_real_benchmark_reads_as_it_is() -> None:
     assert all(np.asarray(source.example(key(i)).images[0]).shape[2] == 3 for i in range(8))
 
 
-@needs_real
-def test_the_real_rendered_faces_read_as_they_are() -> None:
+def test_the_real_rendered_faces_read_as_they_are(real: Path) -> None:
     columns = ClockColumns(extra=("rotation", "face"))
-    source = open_file(ClockFiles, REAL / "rendered_5min" / "labels.jsonl", "test", columns=columns)
+    source = open_file(ClockFiles, real / "clocks" / "rendered_5min" / "labels.jsonl", "test", columns=columns)
     assert len(source) == 72
     example = source.example(key(0))
     assert (example.answer, example.meta["rotation"], example.images[0].size) == ("01:00", 90, (224, 224))
