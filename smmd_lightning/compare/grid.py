@@ -111,8 +111,8 @@ class Grid:
         checkpoint: Which checkpoint answers: `last`, or `best` on the validation split.
         keep_checkpoints: Whether checkpoints of finished runs stay.
         program: What runs a run, followed by its folder; `{python}` stands for this Python. Several processes a run:
-            `[torchrun, --nproc-per-node=2, -m, smmd_lightning.compare.one_run]`. None: each run is a fork of the
-            comparison's own process, which has loaded all libraries once; without GPUs only.
+            `[torchrun, --nproc-per-node=2, -m, smmd_lightning.compare.one_run]`. None: each run is a fork of a
+            server that has loaded all libraries once; without GPUs only.
         name: Title of the report.
     """
 

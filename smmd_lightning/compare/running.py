@@ -190,7 +190,7 @@ class Runner:
         if order["masked"]:
             environment[WHOLE_SETTINGS] = json.dumps(run.settings)
         if self.grid.program is None:
-            return start_fork(folder, log, environment, leave=[active.lock.fileno() for active in self._active])
+            return start_fork(folder, log, environment, keep=lock.fileno())
         program = [part.replace("{python}", sys.executable) for part in self.grid.program]
         return start_program(program, folder, log, environment, keep=[lock.fileno()])
 

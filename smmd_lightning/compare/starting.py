@@ -1,28 +1,31 @@
-"""Starts the process of a run: a program, or a fork of this process.
+"""Starts the process of a run: a program, or a fork of a server that has loaded every library.
 
-Unusual: a fork has every library loaded already. That is most of the start of a small run, ten seconds of processor
-time, and it is a process of its own all the same, with its own folder, log and exit status.
+Unusual: loading libraries is most of the start of a small run, ten seconds of processor time. A fork of
+`multiprocessing`'s server has them already, and it is a process of its own all the same, with its own folder, log and
+exit status. The server has no threads and holds no files, so neither does a fork, but for the lock that it is given.
 
 One real example::
 
     start_program(["python", "-m", "smmd_lightning.compare.one_run"], folder, log, environment, keep=[lock.fileno()])
     preload([run.settings for run in runs])
-    start_fork(folder, log, environment, leave=[])
+    start_fork(folder, log, environment, keep=lock.fileno())
 """
 
 from __future__ import annotations
 
-import importlib
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any, Protocol
 
 from smmd_lightning.checkpoints.atomic import open_to_append
+from smmd_lightning.compare.one_run import main
+
+_SERVER = multiprocessing.get_context("forkserver")
 
 
 class Process(Protocol):
@@ -77,31 +80,36 @@ def start_program(
 
 
 def preload(settings: Iterable[Mapping[str, Any]]) -> None:
-    """Loads the command line and every module that the settings name by a `class_path`."""
-    names = {path.rpartition(".")[0] for each in settings for path in _class_paths(each)}
-    for name in ["smmd_lightning.cli", *sorted(names - {""})]:
-        try:
-            importlib.import_module(name)
-        except ImportError:  # the run itself says what is wrong with its settings
-            continue
+    """Has the server load the command line, and this project's modules that the settings name by a `class_path`.
+
+    Other modules are left to the runs, which say what is wrong with them. Once the server is up, this changes nothing.
+    """
+    paths = {path.rpartition(".")[0] for each in settings for path in _class_paths(each)}
+    names = {path for path in paths if path.partition(".")[0] in {"smmd_lightning", "datamodules"}}
+    _SERVER.set_forkserver_preload(["smmd_lightning.cli", *sorted(names - {"smmd_lightning.cli"})])
 
 
-def start_fork(folder: Path, log: Path, environment: Mapping[str, str], leave: Sequence[int]) -> Process:
-    """Starts `one_run` in a fork of this process.
+def start_fork(
+    folder: Path, log: Path, environment: Mapping[str, str], keep: int, does: Callable[[list[str]], None] = main
+) -> Process:
+    """Starts `one_run` in a fork of the server.
 
     Args:
         folder: The run's folder.
         log: Its output is added to this file.
         environment: Its environment; but what libraries read while they load has been read.
-        leave: File descriptors of this process that are none of the run's: the locks of others.
+        keep: File descriptor that it inherits: its lock.
+        does: What it does with its arguments, the folder; a function that a module holds by name.
     """
-    return _Fork(folder, log, environment, leave)
+    return _Fork(folder, log, environment, keep, does)
 
 
 class _Fork:
-    def __init__(self, folder: Path, log: Path, environment: Mapping[str, str], leave: Sequence[int]) -> None:
-        context = multiprocessing.get_context("fork")
-        self._process = context.Process(target=_run, args=(folder, log, dict(environment), leave))
+    def __init__(
+        self, folder: Path, log: Path, environment: Mapping[str, str], keep: int, does: Callable[[list[str]], None]
+    ) -> None:
+        settings = (folder, log, dict(environment), _Handed(keep), does)
+        self._process = _SERVER.Process(target=_run, args=settings)
         self._process.start()
 
     @property
@@ -124,22 +132,32 @@ class _Fork:
         self._process.kill()
 
 
-def _run(folder: Path, log: Path, environment: dict[str, str], leave: Sequence[int]) -> None:
+class _Handed:
+    """A file descriptor on its way into the fork, where it is a plain number again."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __reduce__(self) -> tuple[Callable[[Any], int], tuple[Any]]:
+        return _arrived, (DupFd(self._handle),)
+
+
+def _arrived(handed: Any) -> int:
+    return int(handed.detach())
+
+
+def _run(folder: Path, log: Path, environment: dict[str, str], keep: int, does: Callable[[list[str]], None]) -> None:
     """What the fork does."""
     import torch
 
-    from smmd_lightning.compare.one_run import main
-
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the comparison's handler is not the run's
-    for handle in leave:
-        os.close(handle)
     with open_to_append(log) as output:
         for standard in (1, 2):
             os.dup2(output.fileno(), standard)
     sys.stdout, sys.stderr = (os.fdopen(standard, "w", buffering=1) for standard in (1, 2))
+    os.environ.clear()
     os.environ.update(environment)
     torch.set_num_threads(int(environment["OMP_NUM_THREADS"]))
-    main([str(folder)])
+    does([str(folder)])
 
 
 def _class_paths(value: Any) -> Iterator[str]:

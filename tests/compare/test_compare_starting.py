@@ -1,16 +1,16 @@
 """Runs as forks: processes of their own, whose output, exit status and locks are their own."""
 
-import contextlib
+import functools
 import os
 import signal
-import sys
-import time
 
+import forked
 import pytest
+from filelock import lock_descriptor
 
 from smmd_lightning.commands.compare import main
 from smmd_lightning.compare import figures as plots
-from smmd_lightning.compare import one_run, starting
+from smmd_lightning.compare import running, starting
 from smmd_lightning.compare.comparison import Comparison
 from smmd_lightning.compare.grid import load_grid
 from smmd_lightning.compare.running import Runner, Slots
@@ -19,44 +19,44 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "SMMD_TEST_SAYS": "hello"}
 
 
 def finished(process):
-    return process.wait(timeout=60)
+    return process.wait(timeout=120)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded_server():
+    """Loads the libraries once, as a comparison does."""
+    starting.preload([])
 
 
 @pytest.fixture
-def fork(monkeypatch, tmp_path):
-    def start(does, leave=()):
-        monkeypatch.setattr(one_run, "main", does)
-        return starting.start_fork(tmp_path, tmp_path / "log.txt", ENVIRONMENT, leave)
+def fork(tmp_path):
+    with (tmp_path / "lock").open("w") as lock:
 
-    return start
+        def start(does):
+            return starting.start_fork(tmp_path, tmp_path / "log.txt", ENVIRONMENT, lock.fileno(), does)
+
+        yield start
 
 
-def test_a_fork_has_its_own_process_environment_and_log(fork, tmp_path):
-    def does(argv):
-        print(os.getpid(), os.environ["SMMD_TEST_SAYS"], *argv)
-        os.system("echo from below")  # what a library writes to the descriptor itself
-        print("as an error", file=sys.stderr)
-
+def test_a_fork_has_its_own_process_environment_and_log(fork, tmp_path, monkeypatch):
+    monkeypatch.setenv("SMMD_TEST_IS_NOT_THERE", "1")
     (tmp_path / "log.txt").write_text("before\n")
-    process = fork(does)
+    process = fork(forked.speaks)
     assert finished(process) == process.returncode == process.poll() == 0
     before, own, below, error = (tmp_path / "log.txt").read_text().splitlines()
     assert own.split()[0] != str(os.getpid())
-    assert own.split()[1:] == ["hello", str(tmp_path)]
+    assert own.split()[1:] == ["hello", "False", str(tmp_path)]
     assert (before, below, error) == ("before", "from below", "as an error")
     assert "SMMD_TEST_SAYS" not in os.environ
 
 
 def test_a_fork_that_fails_or_is_stopped_says_so(fork, tmp_path):
-    def fails(argv):
-        raise RuntimeError("the disk is full")
-
-    process = fork(fails)
+    process = fork(forked.fails)
     assert finished(process) == 1
     assert "the disk is full" in (tmp_path / "log.txt").read_text().splitlines()[-1]
     earlier = signal.signal(signal.SIGTERM, lambda *_: None)  # the comparison's own handler is none of the fork's
     try:
-        process = fork(lambda argv: print("at work", flush=True) or time.sleep(60))
+        process = fork(forked.sleeps)
         while "at work" not in (tmp_path / "log.txt").read_text():
             assert process.poll() is None
         process.terminate()
@@ -65,18 +65,23 @@ def test_a_fork_that_fails_or_is_stopped_says_so(fork, tmp_path):
         signal.signal(signal.SIGTERM, earlier)
 
 
-def test_a_fork_lets_go_of_the_locks_of_others(fork, tmp_path):
-    with (tmp_path / "ours").open("w") as ours, (tmp_path / "others").open("w") as others:
+def test_a_fork_holds_its_own_lock_and_no_other_file_of_the_comparison(fork, tmp_path):
+    with (tmp_path / "others").open("w") as others:
+        assert finished(fork(forked.lists_files)) == 0
+        held = set((tmp_path / "log.txt").read_text().split())
+        assert str(os.stat(tmp_path / "lock").st_ino) in held
+        assert str(os.fstat(others.fileno()).st_ino) not in held
 
-        def does(argv):
-            held = set()
-            for handle in range(3, 256):
-                with contextlib.suppress(OSError):
-                    held.add(os.fstat(handle).st_ino)
-            print(os.stat(ours.name).st_ino in held, os.stat(others.name).st_ino in held)
 
-        assert finished(fork(does, leave=[others.fileno()])) == 0
-    assert (tmp_path / "log.txt").read_text() == "True False\n"
+def test_a_lock_lives_as_long_as_its_fork(fork, tmp_path):
+    with (tmp_path / "lock").open("a") as ours:
+        process = starting.start_fork(tmp_path, tmp_path / "log.txt", ENVIRONMENT, ours.fileno(), forked.sleeps)
+        assert lock_descriptor(ours.fileno(), blocking=False)
+    with (tmp_path / "lock").open("a") as another:
+        assert not lock_descriptor(another.fileno(), blocking=False)
+        process.kill()
+        assert finished(process) == -signal.SIGKILL
+        assert lock_descriptor(another.fileno(), blocking=False)
 
 
 def test_a_grid_of_forks_ends_like_one_of_programs(write_grid, tmp_path, monkeypatch):
@@ -85,33 +90,18 @@ def test_a_grid_of_forks_ends_like_one_of_programs(write_grid, tmp_path, monkeyp
     programs, forks = tmp_path / "programs", tmp_path / "forks"
     assert main(["--config", str(write_grid(tasks=tasks)), "--out", str(programs), "--jobs", "4"]) == 0
 
-    def quick(argv):
-        sys.path.insert(0, os.path.dirname(__file__))
-        import quick_run
-
-        sys.argv = ["quick_run", *argv]
-        quick_run.main()
-
-    monkeypatch.setattr(one_run, "main", quick)
-    monkeypatch.setattr("smmd_lightning.compare.running.preload", lambda settings: None)
+    monkeypatch.setattr(running, "start_fork", functools.partial(starting.start_fork, does=forked.quick))
     assert main(["--config", str(write_grid(tasks=tasks, program=None)), "--out", str(forks), "--jobs", "4"]) == 0
     assert (forks / "results.csv").read_bytes() == (programs / "results.csv").read_bytes()
 
 
-def test_every_class_that_the_settings_name_is_loaded_and_a_missing_one_is_left_to_the_run(monkeypatch):
+def test_the_server_loads_this_projects_modules_and_leaves_others_to_the_runs(monkeypatch):
     loaded = []
-
-    def load(name):
-        loaded.append(name)
-        if name == "missing":
-            raise ImportError(name)
-
-    monkeypatch.setattr(starting.importlib, "import_module", load)
-    inner = {"class_path": "b.c.Inner"}
-    starting.preload(
-        [{"model": {"class_path": "a.Outer", "init_args": {"parts": [inner, 1]}}}, {"x": {"class_path": "missing.X"}}]
-    )
-    assert loaded == ["smmd_lightning.cli", "a", "b.c", "missing"]
+    monkeypatch.setattr(starting._SERVER, "set_forkserver_preload", loaded.extend)
+    inner = {"class_path": "datamodules.ClockDataModule"}
+    outer = {"class_path": "smmd_lightning.losses.SMMDLoss", "init_args": {"parts": [inner, 1]}}
+    starting.preload([{"model": outer}, {"x": {"class_path": "missing.X"}}])
+    assert loaded == ["smmd_lightning.cli", "datamodules", "smmd_lightning.losses"]
 
 
 def test_forks_and_gpus_do_not_go_together(write_grid, tmp_path):
