@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from datamodules.chart.drawn import PROMPTS
+from datamodules.sources.arrow_rows import ArrowRows
 from datamodules.sources.images import ImageLimits, picture_name
 from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
 from datamodules.sources.splits import check_split, sample_rng, split_of
-from datamodules.sources.tables import Table, check_answer
-from smmd_lightning.types import BadSample, NumericExample, SampleKey
+from datamodules.sources.tables import Table, cell_text, check_answer
+from smmd_lightning.types import NumericExample, SampleKey
 
 PART_COLUMNS = ("human_or_machine", "type")
 """Columns that say whether a person or a program asked, in the two layouts of ChartQA on the hub."""
@@ -57,10 +58,10 @@ def label_text(value: Any, where: str) -> str:
         where: What to call the cell in errors.
 
     Returns:
-        The text; whole floats lose their ".0", a list of one is that one, longer ones are "[a, b]".
+        The text; a list of one is that one, longer ones are "[a, b]".
 
     Raises:
-        BadSample: Nothing there, or of another type.
+        BadSample: Nothing there that can be an answer.
 
     >>> label_text(["74"], ""), label_text([2010.0, 2014.0], ""), label_text(6.2, "")
     ('74', '[2010, 2014]', '6.2')
@@ -68,13 +69,7 @@ def label_text(value: Any, where: str) -> str:
     if isinstance(value, (list, tuple)) and value:
         texts = [label_text(item, where) for item in value]
         return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    if isinstance(value, float) and value == value and abs(value) < 1e15:
-        return str(int(value)) if value == int(value) else str(value)
-    if isinstance(value, str) and value.strip():
-        return check_answer(value.strip(), where)
-    if isinstance(value, int):
-        return str(value)
-    raise BadSample(f"{where}: {value!r} is no answer")
+    return check_answer(cell_text(value, where, "answer"), where)
 
 
 class TableCharts:
@@ -133,9 +128,7 @@ class TableCharts:
         number, index = self.places[key.index]
         (table, part), columns = self.tables[number], self.columns
         row = table.row(index)
-        question = row[columns.question]
-        if not isinstance(question, str) or not question.strip():
-            raise BadSample(f"{table.where(index, columns.question)}: {question!r} is no question")
+        question = cell_text(row[columns.question], table.where(index, columns.question), "question")
         answer = label_text(row[columns.answer], table.where(index, columns.answer))
         cell = row[columns.image]
         if columns.suffix and isinstance(cell, (str, int)):
@@ -144,7 +137,7 @@ class TableCharts:
         meta = {"task": "chart", "kind": self._kind(table, row, part)}
         return NumericExample(
             id=f"{Path(table.name).stem}-{index + 1}",
-            prompt=prompt.replace("{question}", question.strip()),
+            prompt=prompt.replace("{question}", question),
             answer=answer,
             images=(table.image(cell, table.where(index, columns.image), self.limits),),
             meta=meta | picture_name(cell) | {column: row[column] for column in columns.extra},
@@ -155,7 +148,7 @@ class TableCharts:
         if column is None:
             return part or "unknown"
         value = row[column]
-        labels = getattr(table.rows.features[column], "names", None)
+        labels = table.rows.class_names(column) if isinstance(table.rows, ArrowRows) else None
         text = str(labels[value] if labels and isinstance(value, int) else value)
         if self.columns.kind is None and text in ("0", "1"):  # HuggingFaceM4/ChartQA without the class names
             return ("human", "augmented")[int(text)]

@@ -93,11 +93,11 @@ class TableClocks:
         table.require(needed + ([columns.id] if columns.id else []))
         if columns.id:
             table.check_unique(columns.id)
-        flags = table.rows[columns.valid] if table.has(columns.valid) else [True] * len(table)
+        flags = table.rows.column(columns.valid) if table.has(columns.valid) else [True] * len(table)
         valid = [index for index, flag in enumerate(flags) if str(flag).strip().lower() not in ("false", "0", "no")]
         self.invalid = len(table) - len(valid)
         if fractions is not None:
-            names = table.names(columns.image)
+            names = list(table.names(columns.image))
             valid = [index for index in valid if split_of(names[index], seed, fractions) == split]
         self.indices = valid
 

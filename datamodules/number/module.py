@@ -30,7 +30,7 @@ class NumberDataModule(NumericDataModule):
         columns: What the columns are called. None: recognised, and said in the log.
         prompts: Wordings around the question, with `{question}` in them; one is chosen per sample. None: the question.
         limits: Largest and smallest picture.
-        cache_dir: Where `datasets` keeps its copy of CSV and Parquet files. None: its own choice.
+        cache_dir: Where `datasets` keeps its copy of Parquet files. None: its own choice.
         **common: See `NumericDataModule`.
     """
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from datamodules.number.chats import chat_column, split_chat
-from datamodules.number.json_rows import JsonRows
 from datamodules.sources.images import ImageLimits
 from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Fractions, Split
@@ -101,11 +100,7 @@ class NumberFiles(Files):
         **task: Any,
     ) -> NumberRows:
         """Returns the rows of a file that belong to a split."""
-        file = Path(path)
-        if file.suffix.lower() in (".json", ".jsonl") and file.is_file():
-            table = Table(JsonRows(file), path, file.resolve().parent)
-        else:
-            table = read_table(path, cache_dir=self.cache_dir)
+        table = read_table(path, cache_dir=self.cache_dir)
         return NumberRows(
             table, split, columns=self.columns, fractions=fractions, seed=seed, prompts=prompts, limits=self.limits
         )
@@ -191,7 +186,8 @@ class NumberRows:
     def _parts(self, row: Mapping[str, Any], index: int) -> tuple[str, str, list[Any]]:
         """Returns question, answer and pictures of a row."""
         if self.chat:
-            question, answer, pictures = split_chat(row, self.table.where(index, self.chat))
+            present = {name: cell for name, cell in row.items() if cell is not None}
+            question, answer, pictures = split_chat(present, self.table.where(index, self.chat))
         else:
             columns = self.columns
             question = _text(row.get(columns.question)) if columns.question else ""

@@ -21,6 +21,7 @@ from typing import Any
 from datamodules.published import prompts
 from datamodules.sources.open_tables import read_table
 from datamodules.sources.tables import whole_number
+from datamodules.sources.text_rows import numbered_lines
 
 ENDINGS = (".json", ".jsonl", ".csv", ".parquet")
 
@@ -162,6 +163,8 @@ def _rows(data: Path, stems: Sequence[str]) -> Iterator[tuple[str, Mapping[str, 
             rows: Any = _json(path)
             if not isinstance(rows, list):
                 raise ValueError(f"{path}: expected a list of questions, got {type(rows).__name__}")
+        elif path.suffix.lower() == ".jsonl":
+            rows = _json_lines(path)
         else:
             table = read_table(path)
             rows = (table.row(index) for index in range(len(table)))
@@ -184,6 +187,16 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (UnicodeDecodeError, ValueError) as error:
         raise ValueError(f"{path}: not JSON in UTF-8 ({error})") from error
+
+
+def _json_lines(path: Path) -> Iterator[Any]:
+    number = 0
+    try:
+        for number, _, line in numbered_lines(path):  # noqa: B007
+            if line.strip():
+                yield json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON in UTF-8, line {number} ({error})") from error
 
 
 def _cells(row: Mapping[str, Any], where: str, *names: str) -> dict[str, Any]:

@@ -13,33 +13,58 @@ One real example, where a line is `{"image": "images/white_1.jpg", "valid": true
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from datamodules.sources.images import ImageLimits, load_image
 from smmd_lightning.types import BadSample
 
 if TYPE_CHECKING:
-    from datasets import Dataset
     from PIL.Image import Image
 
 
+EXACT = 2.0**53
+"""Below it a float without fraction is one whole number and no other."""
+
 NO_NUMBER = frozenset({"nan", "inf", "infinity"})
 """What programs write where a number is missing or out of range; never the answer to a question."""
+
+
+class Rows(Protocol):
+    """What a table needs of its rows, which lie on the disk."""
+
+    column_names: list[str]
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        ...
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        """Returns the cells of a row (from 0) by column."""
+        ...
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yields all rows in order."""
+        ...
+
+    def column(self, name: str) -> Iterator[Any]:
+        """Yields the cells of a column."""
+        ...
 
 
 class Table:
     """Rows of one file or hub data set.
 
     Args:
-        rows: The rows; memory-mapped, so that a file of any size can be used.
+        rows: The rows; they stay on the disk, so that a file of any size can be used.
         name: What error messages call it: the path or the hub name.
         root: Folder that image paths are relative to and must stay in; None where the rows hold the bytes.
         caches: Further folders in which image files may lie (where `datasets` keeps its downloads).
     """
 
-    def __init__(self, rows: Dataset | Any, name: str, root: Path | None, caches: tuple[Path, ...] = ()) -> None:
+    def __init__(self, rows: Rows, name: str, root: Path | None, caches: tuple[Path, ...] = ()) -> None:
         self.rows = rows
         self.name = name
         self.root = root
@@ -76,7 +101,7 @@ class Table:
             ValueError: Two have; the message names both rows.
         """
         first: dict[Any, int] = {}
-        for index, value in enumerate(self.rows[column]):
+        for index, value in enumerate(self.rows.column(column)):
             if value in first:
                 raise ValueError(f"{self.where(index, column)}: {value!r} is already in row {first[value] + 1}")
             first[value] = index
@@ -85,11 +110,11 @@ class Table:
         """Names a cell for people: file, row from 1, column."""
         return f"{self.name}: row {index + 1}, column {column!r}"
 
-    def names(self, column: str) -> list[str]:
-        """What tells rows apart for a split: the texts of `column`, or row numbers where it holds none."""
-        if getattr(self.rows.features[column], "dtype", "") in ("string", "large_string", "int64", "int32"):
-            return [str(value) for value in self.rows[column]]
-        return [f"row {number}" for number in range(1, len(self) + 1)]
+    def names(self, column: str) -> Iterator[str]:
+        """Yields what tells rows apart for a split: the texts and whole numbers of `column`, else the row's number."""
+        for number, cell in enumerate(self.rows.column(column), start=1):
+            named = isinstance(cell, (str, int)) and not isinstance(cell, bool)
+            yield str(cell) if named else f"row {number}"
 
     def image(self, cell: Any, where: str, limits: ImageLimits | None = None) -> Image:
         """Reads the picture that a cell holds or names.
@@ -145,6 +170,32 @@ def check_answer(text: str, where: str) -> str:
     """
     if not any(map(str.isalnum, text)) or text.lstrip("+-").lower() in NO_NUMBER:
         raise BadSample(f"{where}: {text!r} is no answer")
+    return text
+
+
+def cell_text(value: Any, where: str, wanted: str = "text") -> str:
+    """Returns the text of a cell, without white space around it; typed cells as a person would write them.
+
+    Args:
+        value: The cell: text as the file has it, or a value of a Parquet file or hub data set.
+        where: What to call the cell in errors.
+        wanted: What should stand there, for errors.
+
+    Raises:
+        BadSample: Nothing there, NaN or infinity, or a list or object.
+
+    >>> [cell_text(value, "") for value in (" 2.50", 12.0, 0.1, True)]
+    ['2.50', '12', '0.1', 'true']
+    """
+    text = "" if value is None or isinstance(value, (list, tuple, Mapping, bytes)) else str(value).strip()
+    if isinstance(value, bool):
+        text = text.lower()
+    elif isinstance(value, float):
+        text = str(int(value)) if value.is_integer() and abs(value) < EXACT else text if math.isfinite(value) else ""
+    elif isinstance(value, Decimal):
+        text = f"{value:f}"
+    if not text:
+        raise BadSample(f"{where}: {value!r} is no {wanted}")
     return text
 
 

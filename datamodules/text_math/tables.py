@@ -11,7 +11,6 @@ One real example, a line of GSM8K::
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
 from datamodules.sources.splits import check_split, sample_rng, split_of
-from datamodules.sources.tables import NO_NUMBER, Table
+from datamodules.sources.tables import NO_NUMBER, Table, cell_text
 from smmd_lightning.answers import answer_text, parse_quantity
 from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
@@ -113,7 +112,7 @@ class TableMath:
             table.check_unique(columns.id)
         chosen = list(range(len(table)))
         if fractions is not None:
-            questions = table.names(columns.question)
+            questions = list(table.names(columns.question))
             chosen = [index for index in chosen if split_of(questions[index], seed, fractions) == split]
         kept = [index for index in chosen if self._is_numeric(index)] if only_numeric else chosen
         self.indices, self.left_out = kept, len(chosen) - len(kept)
@@ -130,8 +129,8 @@ class TableMath:
         """
         table, columns, index = self.table, self.columns, self.indices[key.index]
         row = table.row(index)
-        question = _text(row, columns.question, table.where(index, columns.question))
-        solution = _text(row, columns.answer, table.where(index, columns.answer))
+        question = cell_text(row[columns.question], table.where(index, columns.question))
+        solution = cell_text(row[columns.answer], table.where(index, columns.answer))
         final = _final_answer(solution, table.where(index, columns.answer))
         numeric = self._flag(row, index)
         if numeric is None:
@@ -228,15 +227,6 @@ def _known_layout(table: Table) -> MathColumns:
         f"{table.name}: the columns are {', '.join(map(repr, table.rows.column_names))}; say in `columns` which hold "
         "question and answer (known without that: question and answer, or query and response)."
     )
-
-
-def _text(row: Mapping[str, Any], column: str, where: str) -> str:
-    value = row[column]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise BadSample(f"{where}: {value!r} is no number")
-    if value is None or isinstance(value, (dict, list)) or not str(value).strip():
-        raise BadSample(f"{where}: {value!r} is no text")
-    return str(value).strip()
 
 
 def _final_answer(solution: str, where: str) -> str:

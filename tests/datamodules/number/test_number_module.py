@@ -90,7 +90,7 @@ def test_one_question_about_every_picture_may_be_a_prompt(tmp_path):
     [
         ("null\n", "line 1: expected an object"),
         ('{"a": 1}\n[1]\n', "line 2: expected an object"),
-        ('{"a"\n', "line 1 cannot be read as JSON"),
+        ('{"a"\n', "line 1 is not JSON"),
         ("\n", "the file holds no rows"),
         ('{"a": 1}\n', "the columns are 'a'; say in `columns`"),
     ],
