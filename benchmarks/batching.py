@@ -23,7 +23,8 @@ def epoch(case: Case, **settings: Any) -> dict[str, Any]:
     from datamodules import DrawnWordProblems, MathFiles, TextMathDataModule
     from smmd_lightning import NumericVocabulary, SMMDLoss
     from smmd_lightning.backbones import LanguageBackbone
-    from smmd_lightning.objective import NumericObjective, StepCounts
+    from smmd_lightning.loss_sums import StepCounts
+    from smmd_lightning.objective import NumericObjective
 
     drawn = DrawnWordProblems(train_size=case["samples"])
     problems = MathFiles(f"{case['gsm8k']}/train.jsonl", fractions=(0.9, 0.1, 0.0)) if case["gsm8k"] else drawn

@@ -8,21 +8,20 @@ Shape legend: B rows, T positions, S supervised positions of an accumulation win
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from lightning.pytorch.cli import LRSchedulerCallable, OptimizerCallable
 from lightning.pytorch.trainer.states import TrainerFn
-from lightning.pytorch.utilities import rank_zero_warn
+from lightning.pytorch.utilities import rank_zero_info, rank_zero_warn
 from torch import Tensor
-from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from smmd_lightning.answering import Answering, Decode, answer
 from smmd_lightning.backbones.base import Backbone
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.trained_types import keep_in_float32, refuse_half_precision
+from smmd_lightning.balance import LossWeight, WeightBalance
 from smmd_lightning.checkpoints.restoring import RestorableModule
 from smmd_lightning.checkpoints.resume import (
     begin_next_epoch,
@@ -32,11 +31,12 @@ from smmd_lightning.checkpoints.resume import (
 )
 from smmd_lightning.checkpoints.settings import keep_settings
 from smmd_lightning.compat.of_lightning import trainer_of
+from smmd_lightning.loss_sums import LossSums, StepCounts, Window
 from smmd_lightning.losses import NumericLoss
 from smmd_lightning.metrics import MetricsByTask
-from smmd_lightning.objective import LossSums, NumericObjective, StepCounts, Window
+from smmd_lightning.objective import NumericObjective
 from smmd_lightning.optimizers import scale_learning_rates
-from smmd_lightning.schedules import WarmUpAndDecay, planned_steps, plateau_monitor, step_plateaus
+from smmd_lightning.schedules import WarmUpAndDecay, planned_steps, scheduled, step_plateaus
 from smmd_lightning.strategies import ShardedStrategy
 from smmd_lightning.types import Batch, VocabularyOptions
 from smmd_lightning.vocabulary import NumericVocabulary
@@ -51,7 +51,7 @@ class SMMDModule(RestorableModule):
     Args:
         backbone: The model to train; its weights load in `configure_model`.
         numeric_loss: The numeric loss. None: cross-entropy alone.
-        loss_weight: Lambda, the weight of the numeric loss beside the cross-entropy.
+        loss_weight: Lambda, the weight of the numeric loss beside the cross-entropy; "auto": see `weight_balance`.
         optimizer: Makes the optimizer of the trained parameters.
         lr_scheduler: Makes the learning-rate schedule, stepped once per optimizer step. None: constant rate.
         vocabulary: Which tokens count as numbers.
@@ -60,6 +60,7 @@ class SMMDModule(RestorableModule):
         save_trained_only: Whether checkpoints leave out the weights that are frozen.
         save_distributions: Whether predictions also tell expected value and spread of each number.
         weight_schedule: Shares of `loss_weight` over the optimizer steps of the training. None: all of it, always.
+        weight_balance: How `loss_weight: auto` finds lambda in the first steps, in which it is 0.
         lr_scale: Factors of the learning rate by pattern (`fnmatch`) of parameter names, as in
             `{"model.multi_modal_projector.*": 5.0, "*.lora_B.*": 16.0}` (the second is LoRA+, arXiv 2402.12354). The
             first pattern that fits counts. None: one rate for all.
@@ -76,7 +77,7 @@ class SMMDModule(RestorableModule):
         self,
         backbone: Backbone,
         numeric_loss: NumericLoss | None = None,
-        loss_weight: float = 1.0,
+        loss_weight: LossWeight = 1.0,
         optimizer: OptimizerCallable = torch.optim.AdamW,
         lr_scheduler: LRSchedulerCallable | None = None,
         vocabulary: VocabularyOptions = VocabularyOptions(),  # noqa: B008 (frozen)
@@ -88,12 +89,14 @@ class SMMDModule(RestorableModule):
         lr_scale: dict[str, float] | None = None,
         decode: Decode = "greedy",
         likely_answers: int = 0,
+        weight_balance: WeightBalance = WeightBalance(),  # noqa: B008 (frozen)
     ) -> None:
         super().__init__(save_trained_only)
         if backbone.quantization is not None and not save_trained_only:
             raise ValueError("Quantised weights are not kept in checkpoints: set model.save_trained_only to true.")
         self.backbone = backbone
-        self.objective = NumericObjective(numeric_loss, loss_weight)
+        self.objective = NumericObjective(numeric_loss, loss_weight, weight_balance)
+        self.weight_balance, self.measured = weight_balance, self.objective.measured
         self.weight_schedule = weight_schedule
         self.lr_scale = lr_scale
         self.optimizer = optimizer
@@ -147,16 +150,7 @@ class SMMDModule(RestorableModule):
         optimizer = self.optimizer(trained)
         scale_learning_rates(optimizer, self.lr_scale or {})
         self._fresh_groups = group_settings(optimizer)
-        if self.lr_scheduler is None:
-            return optimizer
-        scheduler = self.lr_scheduler(optimizer)
-        if isinstance(scheduler, ReduceLROnPlateau):
-            # Stepped after each validation; a frequency that no epoch reaches keeps Lightning from doing it as well.
-            entry = {"scheduler": scheduler, "monitor": plateau_monitor(scheduler), "frequency": sys.maxsize}
-            return {"optimizer": optimizer, "lr_scheduler": entry}
-        if getattr(scheduler, "total_steps", 0) is None:
-            scheduler.total_steps = planned_steps(self.trainer)  # type: ignore[attr-defined]
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+        return optimizer if self.lr_scheduler is None else scheduled(optimizer, self.lr_scheduler, self.trainer)
 
     # -- training -------------------------------------------------------------------------------------------------
 
@@ -179,6 +173,8 @@ class SMMDModule(RestorableModule):
         window.add(output)
         if batch.window_end:
             self._log_step(window, share)
+            if self.objective.measuring:
+                self._measure_weight(window.sums)
             window.open(None)
         return output.loss
 
@@ -186,6 +182,13 @@ class SMMDModule(RestorableModule):
         """Takes the step and lets go of the gradients, which Lightning would keep through the next forward pass."""
         super().optimizer_step(epoch, batch_idx, optimizer, optimizer_closure)
         optimizer.zero_grad(set_to_none=True)
+
+    def _measure_weight(self, own: LossSums) -> None:
+        """Adds an optimizer step to what `loss_weight: auto` goes by; all processes do, and get the same."""
+        sums = own.reduce(self.trainer.strategy, self.device)
+        self.measured.add(float(sums.ce_square), float(sums.numeric_square), sums.supervised, sums.numeric)
+        if not self.measured.measuring:
+            rank_zero_info(f"loss_weight: auto is {self.measured.value:.4g} from step {self.global_step + 1} on")
 
     def _weight_share(self) -> float:
         if self.weight_schedule is None:
@@ -205,11 +208,11 @@ class SMMDModule(RestorableModule):
 
     def _log_step(self, window: Window, share: float) -> None:
         self._without_numbers += int(window.sums.numeric == 0)
-        weight = share * self.objective.loss_weight
+        weight = share * self.objective.weight
         values = {f"train/{name}": value for name, value in window.sums.means(weight).items()}
         values["train/numeric_share"] = window.sums.numeric / max(window.sums.supervised, 1)
         values["train/steps_without_numbers"] = float(self._without_numbers)
-        if self.weight_schedule is not None:
+        if self.weight_schedule is not None or self.measured is not None:
             values["train/loss_weight"] = weight
         self.log_dict(values, on_step=True, on_epoch=False, batch_size=1)
 
@@ -230,7 +233,7 @@ class SMMDModule(RestorableModule):
     def on_validation_epoch_end(self) -> None:
         """Logs the means over the whole split, over all processes."""
         sums = self._eval_sums.reduce(self.trainer.strategy, self.device)
-        losses = {f"val/{name}": value for name, value in sums.means(self.objective.loss_weight).items()}
+        losses = {f"val/{name}": value for name, value in sums.means(self.objective.weight).items()}
         self.log_dict(losses, rank_zero_only=False)
         self._log_metrics("val")
         if self.trainer.state.fn == TrainerFn.FITTING and not self.trainer.sanity_checking:

@@ -9,6 +9,8 @@ Unusual: the objective calls `Backbone.forward`, which calls `NumericObjective.s
 head's weights may be sharded over processes (FSDP), and then they are whole only inside the backbone's own `forward`;
 and chunks are scored and dropped one by one, so the logits of all positions never exist together.
 
+With `loss_weight: auto` lambda follows from the gradients of the first steps, see `balance`.
+
 Shape legend: B rows, T positions, S supervised positions, V rows of the head, K numeric positions, N numeric tokens.
 """
 
@@ -19,9 +21,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from lightning.pytorch.strategies import Strategy
 from torch import Tensor, nn
 
+from smmd_lightning.balance import LossWeight, MeasuredWeight, WeightBalance, gradient_squares
+from smmd_lightning.loss_sums import StepCounts
 from smmd_lightning.losses import NumericLoss, NumericPositions
 from smmd_lightning.losses.cross_entropy import picked_scores, supervised_scores
 from smmd_lightning.losses.positions import after_point
@@ -30,20 +33,18 @@ from smmd_lightning.types import IGNORE_INDEX, LossOutput
 from smmd_lightning.vocabulary import NumericVocabulary
 
 Forward = Callable[..., tuple[Tensor, ...]]
-"""`Backbone.forward`: (inputs, labels, score) -> the outputs of `score`, joined over chunks."""
+"""`Backbone.forward`: (inputs, labels, score[, watch]) -> the outputs of `score`, joined over chunks."""
+Costs = Callable[[tuple[Tensor, ...]], tuple[Tensor, Tensor]]
+"""What `score` has put out -> the cross-entropies (S,) and the sum of the numeric costs."""
 
 
-class StepCounts(NamedTuple):
-    """What one optimizer step divides by.
+class _Plan(NamedTuple):
+    """How a micro-batch is scored: what the backbone is called with, what comes of it, and its numeric tokens."""
 
-    Attributes:
-        supervised: Supervised tokens of the whole step, over all processes, divided by the number of processes and
-            by the number of micro-batches: the engine averages gradients over both.
-        numeric: The same for numeric target tokens.
-    """
-
-    supervised: float
-    numeric: float
+    labels_BT: Tensor
+    score: Callable[[Tensor, Tensor], tuple[Tensor, ...]]
+    costs: Costs
+    numeric: int
 
 
 class NumericObjective(nn.Module):
@@ -51,18 +52,31 @@ class NumericObjective(nn.Module):
 
     Args:
         numeric_loss: The numeric loss, bound to a vocabulary by `bind`. None: cross-entropy alone.
-        loss_weight: Lambda, the weight of the numeric loss, at least 0.
+        loss_weight: Lambda, the weight of the numeric loss, at least 0; "auto": by the gradients of the first steps.
+        balance: How "auto" finds it.
+
+    Raises:
+        ValueError: The weight is no such number, or "auto" without a numeric loss.
     """
 
     index_V: Tensor | None
     ids_N: Tensor | None
 
-    def __init__(self, numeric_loss: NumericLoss | None = None, loss_weight: float = 1.0) -> None:
+    def __init__(
+        self,
+        numeric_loss: NumericLoss | None = None,
+        loss_weight: LossWeight = 1.0,
+        balance: WeightBalance = WeightBalance(),  # noqa: B008 (frozen)
+    ) -> None:
         super().__init__()
-        if not 0 <= loss_weight < math.inf:
-            raise ValueError(f"loss_weight must be a finite number of at least 0, got {loss_weight}.")
+        if loss_weight == "auto":
+            if numeric_loss is None:
+                raise ValueError("loss_weight: auto needs a numeric loss to weigh. Set numeric_loss, or a number.")
+        elif isinstance(loss_weight, str) or not 0 <= loss_weight < math.inf:
+            raise ValueError(f"loss_weight must be a finite number of at least 0, or auto, got {loss_weight}.")
         self.numeric_loss = numeric_loss
         self.loss_weight = loss_weight
+        self.measured = MeasuredWeight(balance) if loss_weight == "auto" else None
         self.register_buffer("index_V", None, persistent=False)
         self.register_buffer("ids_N", None, persistent=False)
 
@@ -84,6 +98,16 @@ class NumericObjective(nn.Module):
         self.ids_N = vocabulary.token_ids
         if self.numeric_loss is not None:
             self.numeric_loss.bind(vocabulary)
+
+    @property
+    def weight(self) -> float:
+        """Lambda as it is now."""
+        return float(self.loss_weight) if self.measured is None else self.measured.value
+
+    @property
+    def measuring(self) -> bool:
+        """Whether lambda is still being measured."""
+        return self.measured is not None and self.measured.measuring
 
     def count(self, targets_S: Tensor) -> Tensor:
         """Returns the counts of supervised and of numeric targets, (2,) float64 on the targets' device."""
@@ -111,14 +135,20 @@ class NumericObjective(nn.Module):
             The loss and its parts; metrics `ce`, `numeric` are means over this micro-batch's own positions, `ce_sum`
             and `numeric_sum` their sums.
         """
-        if self.numeric_loss is not None and self.numeric_loss.whole_answers:
-            ce_S, numeric_sum, numeric = self._whole_answers(self.numeric_loss, backbone, inputs, labels_BT)
-        else:
-            ce_S, numeric_sum, numeric = self._tokens(backbone, inputs, labels_BT)
-        supervised, ce_sum = ce_S.numel(), ce_S.sum()
+        whole = self.numeric_loss is not None and self.numeric_loss.whole_answers
+        plan = self._whole_answers(self.numeric_loss, labels_BT) if whole else self._tokens(labels_BT)
+        squares: list[Tensor] = []
+
+        def watch(hidden_SD: Tensor, outputs: tuple[Tensor, ...]) -> None:
+            ce_S, numeric_sum = plan.costs(outputs)
+            squares.append(gradient_squares(hidden_SD, ce_S.sum(), numeric_sum))
+
+        watched = {"watch": watch} if self.measuring and torch.is_grad_enabled() else {}
+        ce_S, numeric_sum = plan.costs(backbone(inputs, plan.labels_BT, plan.score, **watched))
+        supervised, numeric, ce_sum = ce_S.numel(), plan.numeric, ce_S.sum()
         per = counts or StepCounts(supervised, numeric)
         loss = ce_sum / max(per.supervised, 1e-9) if supervised else ce_sum
-        weight = share * self.loss_weight / max(per.numeric, 1e-9) if numeric else 0.0
+        weight = share * self.weight / max(per.numeric, 1e-9) if numeric else 0.0
         loss = loss + weight * numeric_sum
         metrics = {
             "ce_sum": ce_sum.detach(),
@@ -126,28 +156,28 @@ class NumericObjective(nn.Module):
             "ce": ce_sum.detach() / max(supervised, 1),
             "numeric": numeric_sum.detach() / max(numeric, 1),
         }
-        return LossOutput(loss=loss, metrics=metrics, supervised=supervised, numeric=numeric)
+        return LossOutput(loss, metrics, supervised, numeric, squares[0] if squares else None)
 
-    def _tokens(self, backbone: Forward, inputs: dict[str, Tensor], labels_BT: Tensor) -> tuple[Tensor, Tensor, int]:
-        """Returns the cross-entropies (S,), the sum of the costs of numeric tokens, and their number."""
-        ce_S, numeric_logits_KN, log_normalizer_K = backbone(inputs, labels_BT, self._score)
+    def _tokens(self, labels_BT: Tensor) -> _Plan:
+        """Plans for a loss that costs numeric tokens."""
         targets_BT = labels_BT[:, 1:]
         index_BT = self._index(targets_BT)
         row_K, column_K = torch.nonzero(index_BT >= 0, as_tuple=True)
-        if self.numeric_loss is None:
-            # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
-            numeric_sum = numeric_logits_KN.sum() * 0.0
-        else:
+
+        def costs(outputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+            ce_S, numeric_logits_KN, log_normalizer_K = outputs
+            if self.numeric_loss is None:
+                # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
+                return ce_S, numeric_logits_KN.sum() * 0.0
             point_id = None if self.numeric_loss.vocabulary is None else self.numeric_loss.vocabulary.point_id
             follows_K = after_point(targets_BT, row_K, column_K, point_id)
             positions = NumericPositions(row_K, column_K, log_normalizer_K, follows_K)
-            numeric_sum = self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
-        return ce_S, numeric_sum, row_K.numel()
+            return ce_S, self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
 
-    def _whole_answers(
-        self, loss: Any, backbone: Forward, inputs: dict[str, Tensor], labels_BT: Tensor
-    ) -> tuple[Tensor, Tensor, int]:
-        """Returns the same for a loss with soft targets for whole answers."""
+        return _Plan(labels_BT, self._score, costs, row_K.numel())
+
+    def _whole_answers(self, loss: Any, labels_BT: Tensor) -> _Plan:
+        """Plans for a loss with soft targets for whole answers."""
         targets = loss.soft_targets(labels_BT)
         supervised_BT = labels_BT[:, 1:] != IGNORE_INDEX
         targets_S = labels_BT[:, 1:][supervised_BT]
@@ -161,9 +191,11 @@ class NumericObjective(nn.Module):
             row_P, token_P = targets.place_P[low:high] - first, targets.token_P[low:high]
             return picked_scores(logits_CV, targets_S[place_C], row_P, token_P)
 
-        ce_S, log_probability_P = backbone(inputs, places_BT, score)
-        numeric = int((self._index(targets_S) >= 0).sum())
-        return ce_S, divergence(log_probability_P, targets.mass_P), numeric
+        def costs(outputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+            ce_S, log_probability_P = outputs
+            return ce_S, divergence(log_probability_P, targets.mass_P)
+
+        return _Plan(places_BT, score, costs, int((self._index(targets_S) >= 0).sum()))
 
     def _score(self, logits_SV: Tensor, targets_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores a chunk of positions.
@@ -184,75 +216,3 @@ class NumericObjective(nn.Module):
             return torch.full_like(targets, -1)
         index = self.index_V[targets.clamp(min=0)]
         return torch.where(targets == IGNORE_INDEX, -1, index)
-
-
-class LossSums:
-    """Sums of cross-entropy and numeric loss, and the positions that they are of, on this process.
-
-    Attributes:
-        supervised: Positions with cross-entropy.
-        numeric: Positions with a numeric loss.
-
-    Example:
-        >>> LossSums(ce=torch.tensor(6.0), numeric_loss=torch.tensor(1.0), supervised=3, numeric=2).means(0.5)
-        {'loss': tensor(2.2500), 'ce': tensor(2.), 'numeric': tensor(0.5000)}
-    """
-
-    def __init__(
-        self, ce: Tensor | float = 0.0, numeric_loss: Tensor | float = 0.0, supervised: int = 0, numeric: int = 0
-    ) -> None:
-        self.ce = ce
-        self.numeric_loss = numeric_loss
-        self.supervised = supervised
-        self.numeric = numeric
-
-    def add(self, output: LossOutput) -> None:
-        """Adds what one micro-batch gave."""
-        self.ce = self.ce + _wide(output.metrics["ce_sum"])
-        self.numeric_loss = self.numeric_loss + _wide(output.metrics["numeric_sum"])
-        self.supervised += output.supervised
-        self.numeric += output.numeric
-
-    def means(self, loss_weight: float) -> dict[str, Tensor | float]:
-        """Returns the means a position `ce` and `numeric` (0 where there is none), and `loss` of both together.
-
-        Args:
-            loss_weight: Lambda.
-        """
-        ce = self.ce / max(self.supervised, 1)
-        numeric = self.numeric_loss / max(self.numeric, 1)
-        return {"loss": ce + loss_weight * numeric, "ce": ce, "numeric": numeric}
-
-    def reduce(self, strategy: Strategy, device: torch.device) -> LossSums:
-        """Returns the sums over all processes; each must call this."""
-        own = [float(self.ce), float(self.numeric_loss), self.supervised, self.numeric]
-        place = "cpu" if device.type == "mps" else device  # a single process there, and no float64
-        total = strategy.reduce(torch.tensor(own, dtype=torch.float64, device=place), reduce_op="sum")
-        ce, numeric_loss, supervised, numeric = total.tolist()
-        return LossSums(ce, numeric_loss, int(supervised), int(numeric))
-
-
-class Window:
-    """The open accumulation window of this process: its sums, and what its optimizer step divides by."""
-
-    counts: StepCounts | None
-    sums: LossSums
-    micro_batches: int
-
-    def __init__(self) -> None:
-        self.open(None)
-
-    def open(self, counts: StepCounts | None) -> None:
-        """Starts a new window."""
-        self.counts = counts
-        self.sums = LossSums()
-        self.micro_batches = 0
-
-    def add(self, output: LossOutput) -> None:
-        """Adds a micro-batch."""
-        self.sums.add(output)
-        self.micro_batches += 1
-
-
-def _wide(sum_: Tensor) -> Tensor:
-    return sum_ if sum_.device.type == "mps" else sum_.double()

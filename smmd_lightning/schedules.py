@@ -10,8 +10,10 @@ One real example, a numeric loss that comes in over 100 steps and leaves over th
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
@@ -73,6 +75,24 @@ def planned_steps(trainer: Trainer) -> int | None:
     """Returns the optimizer steps that a training will make, None where nothing but the clock ends it."""
     steps = trainer.estimated_stepping_batches
     return None if math.isinf(steps) else int(steps)
+
+
+def scheduled(optimizer: Optimizer, make: Callable[[Optimizer], Any], trainer: Trainer) -> dict[str, Any]:
+    """Returns what `configure_optimizers` must: the optimizer, and its schedule per optimizer step.
+
+    Args:
+        optimizer: The optimizer.
+        make: Makes its schedule. One that waits for a metric is stepped after each validation, by `step_plateaus`.
+        trainer: The trainer, which knows how many steps there will be.
+    """
+    scheduler = make(optimizer)
+    if isinstance(scheduler, ReduceLROnPlateau):
+        # A frequency that no epoch reaches keeps Lightning from stepping it as well.
+        entry = {"scheduler": scheduler, "monitor": plateau_monitor(scheduler), "frequency": sys.maxsize}
+        return {"optimizer": optimizer, "lr_scheduler": entry}
+    if getattr(scheduler, "total_steps", 0) is None:
+        scheduler.total_steps = planned_steps(trainer)
+    return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
 
 def plateau_monitor(schedule: ReduceLROnPlateau) -> str:

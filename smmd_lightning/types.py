@@ -160,9 +160,12 @@ class LossOutput:
         metrics: Detached scalars to log, by short name (`ce`, `numeric`, …).
         supervised: Number of supervised tokens in the micro-batch.
         numeric: Number of numeric target tokens in the micro-batch.
+        squares: (2,) float32 squared norms, at the hidden states, of the gradients of the sums of both losses; None
+            where they were not measured.
     """
 
     loss: Tensor
     metrics: dict[str, Tensor]
     supervised: int
     numeric: int
+    squares: Tensor | None = None

@@ -23,15 +23,19 @@ ROOMS = {
     "smmd_lightning.metrics": {"types", "answers", "vocabulary"},
     "smmd_lightning.backbones": {"types", "checkpoints"},
     "smmd_lightning.checkpoints": {"schedules", "losses"},
-    "smmd_lightning.objective": {"types", "losses", "vocabulary"},
+    "smmd_lightning.balance": set(),
+    "smmd_lightning.loss_sums": {"types"},
+    "smmd_lightning.objective": {"balance", "types", "losses", "loss_sums", "vocabulary"},
     "smmd_lightning.strategies": {"checkpoints", "backbones"},
     "smmd_lightning.answering": {"types", "vocabulary", "metrics", "backbones"},
     "smmd_lightning.module": {
-        "answering", "types", "vocabulary", "losses", "objective", "metrics", "backbones", "checkpoints", "optimizers",
-        "schedules", "strategies",
+        "answering", "balance", "types", "vocabulary", "losses", "loss_sums", "objective", "metrics", "backbones",
+        "checkpoints", "optimizers", "schedules", "strategies",
     },
     "smmd_lightning.report": {"answers", "checkpoints", "losses", "metrics", "types", "vocabulary"},
-    "smmd_lightning.trainers": {"answers", "metrics", "backbones", "losses", "objective", "types", "vocabulary"},
+    "smmd_lightning.trainers": {
+        "answers", "metrics", "backbones", "losses", "loss_sums", "objective", "types", "vocabulary",
+    },
     "smmd_lightning.callbacks": {
         "_version", "answers",
         "backbones", "checkpoints", "masking", "metrics", "optimizers", "report", "schedules", "strategies", "types",

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from smmd_lightning.objective import LossSums, StepCounts, Window
+from smmd_lightning.loss_sums import LossSums, StepCounts, Window
 from smmd_lightning.types import LossOutput
 
 

@@ -6,7 +6,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from smmd_lightning import IGNORE_INDEX, NumericVocabulary, SMMDLoss
-from smmd_lightning.objective import NumericObjective, StepCounts
+from smmd_lightning.loss_sums import StepCounts
+from smmd_lightning.objective import NumericObjective
 
 V, D = 23, 8
 DIGITS = NumericVocabulary(token_ids=range(5, 15), values=range(10))
@@ -153,7 +154,7 @@ def test_nothing_of_the_objective_is_saved():
 
 
 def test_a_weight_below_zero_and_a_missing_vocabulary_are_refused():
-    with pytest.raises(ValueError, match="loss_weight must be a finite number of at least 0, got -1"):
+    with pytest.raises(ValueError, match="loss_weight must be a finite number of at least 0, or auto, got -1"):
         NumericObjective(None, -1)
     with pytest.raises(ValueError, match="SMMDLoss needs a numeric vocabulary"):
         NumericObjective(SMMDLoss(), 1).bind(None, V)

@@ -30,7 +30,7 @@ from smmd_lightning.backbones.naming import freeze_matching
 from smmd_lightning.backbones.probes import adjust_logits, check_packing, evaluating, is_packed, splits_at_head
 from smmd_lightning.backbones.processors import load_processor
 from smmd_lightning.backbones.quantization import Quantization, check_quantized
-from smmd_lightning.backbones.scoring import Score, score_supervised
+from smmd_lightning.backbones.scoring import Score, Watch, score_supervised
 from smmd_lightning.compat.of_transformers import block_names
 
 if TYPE_CHECKING:
@@ -227,7 +227,9 @@ class Backbone(nn.Module, ABC):
         causal: Any = self.causal
         return adjust_logits(causal.get_output_embeddings()(hidden_SD), self.config.get_text_config())
 
-    def forward(self, inputs: dict[str, Tensor], labels: Tensor, score: Score) -> tuple[Tensor, ...]:
+    def forward(
+        self, inputs: dict[str, Tensor], labels: Tensor, score: Score, watch: Watch | None = None
+    ) -> tuple[Tensor, ...]:
         """Scores the supervised positions.
 
         Args:
@@ -235,12 +237,14 @@ class Backbone(nn.Module, ABC):
             labels: (B, T), `IGNORE_INDEX` where nothing is supervised, aligned with `input_ids`; shifted here, once.
             score: Called with `(logits_SV, targets_S)` for chunks of at most `head_chunk` positions; every output has
                 its chunk's positions along dimension 0.
+            watch: Called once with the hidden states (S, D) of the supervised positions and the outputs, while sharded
+                weights are whole.
 
         Returns:
             The outputs of `score` for all S supervised positions, row by row. With S = 0 they are empty but joined
             to the graph, so that a backward pass reaches every parameter with zeros and no rank waits for another.
         """
-        return score_supervised(self.encode(inputs), labels, self.head, score, self.head_chunk)
+        return score_supervised(self.encode(inputs), labels, self.head, score, self.head_chunk, watch)
 
     def before_generation(self, inputs: dict[str, Tensor]) -> None:
         """Does what prompts need first; subclasses add what they need."""

@@ -107,7 +107,8 @@ def collect(trainer: Trainer, module: Any) -> dict[str, str]:
         loss = objective.numeric_loss
         facts["loss"] = "cross-entropy"
         if loss is not None:
-            facts["loss"] += f" + {objective.loss_weight:g} x {type(loss).__name__}"
+            weight = objective.loss_weight if objective.loss_weight == "auto" else f"{objective.loss_weight:g}"
+            facts["loss"] += f" + {weight} x {type(loss).__name__}"
             if loss.vocabulary is not None:
                 facts["numbers"] = repr(loss.vocabulary)
                 if trainer.training and (found := of_training(trainer, module.tokenizer, loss.vocabulary)):

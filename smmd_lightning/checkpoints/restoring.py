@@ -33,12 +33,14 @@ class RestorableModule(LightningModule):
 
     Attributes:
         asking: How training put its questions, for exported folders; None before training.
+        measured: What `loss_weight: auto` goes by, with a `state_dict` of plain numbers; None where it is a number.
     """
 
     def __init__(self, save_trained_only: bool = False) -> None:
         super().__init__()
         self.save_trained_only = save_trained_only
         self.asking: dict[str, Any] | None = None
+        self.measured: Any = None
         self._without_numbers = 0
         self._optimizer_before: Any = None
 
@@ -49,6 +51,8 @@ class RestorableModule(LightningModule):
             for part in WEIGHTS & checkpoint.keys():
                 checkpoint[part] = {name: value for name, value in checkpoint[part].items() if name in trained}
         checkpoint["steps_without_numbers"] = self._without_numbers
+        if self.measured is not None:
+            checkpoint["measured_weight"] = self.measured.state_dict()
         settle_counters(self.trainer, checkpoint)
         ask = getattr(self.trainer.datamodule, "asking", None)  # type: ignore[attr-defined]
         checkpoint["asking"] = self.asking if ask is None else ask()
@@ -128,6 +132,8 @@ class RestorableModule(LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Takes over the settings that the checkpoint was written with, if this object has none of its own."""
         self._without_numbers = checkpoint.get("steps_without_numbers", 0)
+        if self.measured is not None and "measured_weight" in checkpoint:
+            self.measured.load_state_dict(checkpoint["measured_weight"])
         self.asking = checkpoint.get("asking")
         settings = checkpoint.get(self.CHECKPOINT_HYPER_PARAMS_KEY, {})
         trainer = trainer_of(self)

@@ -70,6 +70,7 @@ def keep_settings(module: Any, numeric_loss: NumericLoss | None) -> None:
             "numeric_loss": describe(numeric_loss),
             "loss_weight": module.objective.loss_weight,
             "weight_schedule": None if module.weight_schedule is None else asdict(module.weight_schedule),
+            "weight_balance": asdict(module.weight_balance),
             "optimizer": describe(module.optimizer),
             "lr_scale": module.lr_scale,
             "lr_scheduler": describe(module.lr_scheduler),

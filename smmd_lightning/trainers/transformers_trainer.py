@@ -24,8 +24,9 @@ import torch
 from torch import Tensor
 from transformers import Trainer
 
+from smmd_lightning.loss_sums import StepCounts
 from smmd_lightning.losses import NumericLoss
-from smmd_lightning.objective import NumericObjective, StepCounts
+from smmd_lightning.objective import NumericObjective
 from smmd_lightning.trainers.wrapped_model import score_wrapped
 from smmd_lightning.vocabulary import NumericVocabulary
 
@@ -47,7 +48,8 @@ class NumericTraining(_Trainer):
         **kwargs: Of the trainer.
 
     Raises:
-        ValueError: `compute_loss_func` or label smoothing is asked for, or the vocabulary does not fit the model.
+        ValueError: `compute_loss_func`, label smoothing or `loss_weight="auto"` is asked for, or the vocabulary does
+            not fit the model.
     """
 
     objective: NumericObjective
@@ -71,6 +73,10 @@ class NumericTraining(_Trainer):
             )
         if self.args.n_gpu > 1:
             raise ValueError(f"{self.args.n_gpu} GPUs in one process are not supported; start one process per GPU.")
+        if loss_weight == "auto":
+            raise ValueError(
+                "loss_weight: auto is for SMMDModule, whose checkpoints keep what it measured; give a number here."
+            )
         if head_chunk < 1:
             raise ValueError(f"head_chunk must be at least 1, got {head_chunk}.")
         self.head_chunk = head_chunk

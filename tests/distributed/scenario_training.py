@@ -9,6 +9,7 @@ import torch.distributed as dist
 from sums import Gradients, Mixed, Sums, SumsData, assert_near, module, scenario, trainer, whole
 
 from smmd_lightning.backbones import LoRA
+from smmd_lightning.balance import WeightBalance
 from smmd_lightning.callbacks import ResultsWriter
 from smmd_lightning.checkpoints import sharded
 from smmd_lightning.strategies import FSDP1Strategy, FSDP2Strategy
@@ -58,6 +59,25 @@ def gradients_of_a_step_do_not_depend_on_how_it_is_cut(folder):
                     torch.testing.assert_close(norm_of_pieces(found), norm(expected), rtol=1e-5, atol=0)
                 else:
                     assert_near(found, expected)
+
+
+@scenario
+def the_weight_found_by_gradients_does_not_depend_on_how_steps_are_cut(folder):
+    auto = {"weight": "auto", "weight_balance": WeightBalance(steps=1)}
+    alone, data = module(**auto), SumsData(batch_size=16)
+    alone.configure_model()
+    batch = next(iter(data.train_dataloader()))
+    output = alone.objective(alone.backbone, batch.inputs, batch.labels)
+    alone.measured.add(*output.squares.tolist(), output.supervised, output.numeric)
+    for name, strategy in STRATEGIES.items():
+        for batch_size, accumulate in ((8, 1), (2, 4)):
+            made = module(**auto, backbone={"head_chunk": 4})
+            settings = {"accumulate_grad_batches": accumulate, "default_root_dir": folder}
+            of_two_processes(made, SumsData(batch_size=batch_size), strategy(), **settings)
+            torch.testing.assert_close(made.measured.value, alone.measured.value, rtol=1e-4, atol=0, msg=name)
+            both = [None, None]
+            dist.all_gather_object(both, made.measured.state_dict())
+            assert both[0] == both[1], name
 
 
 @scenario

@@ -8,6 +8,7 @@ import torch
 from stopping import MODELS, Record, fit
 from sums import SumsData
 
+from smmd_lightning.balance import WeightBalance
 from smmd_lightning.callbacks import Preemption
 from smmd_lightning.callbacks.best_and_last import BestAndLast
 from smmd_lightning.checkpoints.resume import draw_anew
@@ -25,9 +26,12 @@ class Strikes(Preemption):
             os.kill(os.getpid(), self.number)
 
 
-def run(folder, **settings):
+AUTO = {"weight": "auto", "weight_balance": WeightBalance(steps=3)}
+
+
+def run(folder, model=(), **settings):
     data = SumsData(train_size=10, eval_size=3, batch_size=2, generation_limit=0)
-    return fit(folder, "auto", MODELS["lora"], devices=1, data=data, **settings)
+    return fit(folder, "auto", MODELS["lora"] | dict(model), devices=1, data=data, **settings)
 
 
 def last_of(folder):
@@ -50,6 +54,17 @@ def test_a_run_stopped_at_any_micro_batch_goes_on_exactly(stop, tmp_path):
     last = last_of(tmp_path / "run")
     assert last.exists() == (stop >= 2)
     assert_like(alone, first.values, run(tmp_path / "run", ckpt=last if last.exists() else None))
+
+
+@pytest.mark.parametrize("stop", [3, 9])  # three steps of two micro-batches are measured
+def test_a_weight_found_by_gradients_is_the_same_after_going_on(stop, tmp_path):
+    alone = run(tmp_path / "alone", AUTO)
+    weights = [values["train/loss_weight"] for _, what, values in alone[0].values if what != "validation"]
+    assert weights[:3] == [0.0] * 3
+    assert weights[3] > 0
+    assert weights[3:] == [weights[3]] * (len(weights) - 3)
+    first, _ = run(tmp_path / "run", AUTO, stop=stop)
+    assert_like(alone, first.values, run(tmp_path / "run", AUTO, ckpt=last_of(tmp_path / "run")))
 
 
 def test_a_validation_that_was_due_when_a_signal_came_runs_on_going_on(tmp_path):
