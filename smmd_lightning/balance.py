@@ -129,8 +129,8 @@ def gradient_squares(hidden_SD: Tensor, *sums: Tensor) -> Tensor:
 
     Example:
         >>> hidden = torch.tensor([[1.0, 2.0]], requires_grad=True)
-        >>> gradient_squares(hidden, hidden.sum(), (hidden**2).sum())
-        tensor([ 2., 20.])
+        >>> gradient_squares(hidden, hidden.sum(), (hidden**2).sum()).round().tolist()
+        [2.0, 20.0]
     """
     gradients = [torch.autograd.grad(each, hidden_SD, retain_graph=True)[0] for each in sums]
     return torch.stack([torch.linalg.vector_norm(each, dtype=torch.float32).square() for each in gradients])
