@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from datamodules.chart.drawn import PROMPTS
 from datamodules.sources.arrow_rows import ArrowRows
 from datamodules.sources.images import ImageLimits, picture_name
 from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
-from datamodules.sources.splits import check_split, sample_rng, split_of
+from datamodules.sources.splits import check_split, sample_rng
 from datamodules.sources.tables import Table, cell_text, check_answer
 from smmd_lightning.types import NumericExample, SampleKey
 
@@ -103,16 +105,13 @@ class TableCharts:
         self.tables, self.split, self.seed, self.limits = list(tables), check_split(split), seed, limits
         self.columns = columns = columns or ChartColumns()
         self.prompts = check_prompts(prompts or PROMPTS, "question")
-        self.places: list[tuple[int, int]] = []
+        parts = []
         for number, (table, _) in enumerate(self.tables):
             needed = [columns.image, columns.question, columns.answer, *columns.extra]
             table.require(needed + ([columns.kind] if columns.kind else []))
-            names = table.names(columns.image) if fractions is not None else [""] * len(table)
-            self.places += [
-                (number, index)
-                for index, name in enumerate(names)
-                if fractions is None or split_of(name, seed, fractions) == split
-            ]
+            indices = table.rows_of(split, columns.image, seed, fractions)
+            parts.append(np.stack([np.full_like(indices, number), indices], axis=1))
+        self.places = np.concatenate(parts)
 
     def __len__(self) -> int:
         """Questions of this split."""
@@ -125,7 +124,7 @@ class TableCharts:
             BadSample: Its picture, question or answer cannot be used; the message names file, row and column.
             ValueError: Its picture's path leaves the data folder.
         """
-        number, index = self.places[key.index]
+        number, index = self.places[key.index].tolist()
         (table, part), columns = self.tables[number], self.columns
         row = table.row(index)
         question = cell_text(row[columns.question], table.where(index, columns.question), "question")

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from datamodules.clock.times import AnswerFormat, clock_answer, default_prompts
 from datamodules.sources.images import ImageLimits, picture_name
 from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import pick_prompt
-from datamodules.sources.splits import check_split, sample_rng, split_of
+from datamodules.sources.splits import check_split, sample_rng
 from datamodules.sources.tables import Table, whole_number
 from smmd_lightning.answers import parse_time
 from smmd_lightning.types import BadSample, NumericExample, SampleKey
@@ -93,13 +95,10 @@ class TableClocks:
         table.require(needed + ([columns.id] if columns.id else []))
         if columns.id:
             table.check_unique(columns.id)
-        flags = table.rows.column(columns.valid) if table.has(columns.valid) else [True] * len(table)
-        valid = [index for index, flag in enumerate(flags) if str(flag).strip().lower() not in ("false", "0", "no")]
-        self.invalid = len(table) - len(valid)
-        if fractions is not None:
-            names = list(table.names(columns.image))
-            valid = [index for index in valid if split_of(names[index], seed, fractions) == split]
-        self.indices = valid
+        self.indices, self.invalid = table.rows_of(split, columns.image, seed, fractions), 0
+        if table.has(columns.valid):
+            valid = np.array([not _is_false(cell) for cell in table.rows.column(columns.valid)], dtype=bool)
+            self.indices, self.invalid = self.indices[valid[self.indices]], int((~valid).sum())
 
     def __len__(self) -> int:
         """Rows of this split."""
@@ -112,7 +111,7 @@ class TableClocks:
             BadSample: Its picture or its time cannot be used; the message names file, row, column and value.
             ValueError: Its picture's path leaves the data folder.
         """
-        table, columns, index = self.table, self.columns, self.indices[key.index]
+        table, columns, index = self.table, self.columns, int(self.indices[key.index])
         row = table.row(index)
         hour, minute, second = self._time(row, index)
         if second is None and self.answer_format == "HH:MM:SS":
@@ -145,6 +144,10 @@ class TableClocks:
         if not table.has(columns.second) or row[columns.second] in (None, ""):
             return hour, minute, None
         return hour, minute, whole_number(row[columns.second], 0, 59, table.where(index, columns.second))
+
+
+def _is_false(cell: Any) -> bool:
+    return str(cell).strip().lower() in ("false", "0", "no")
 
 
 @dataclass

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from datamodules.sources.text_rows import TextRows, numbered_lines
 
 LONGEST_CELL = 2**31 - 1
 """Characters; Python's own limit of 131,072 is less than a picture in base64 needs."""
+
+_LINE = re.compile(r"[\r\n]")
 
 
 class CsvRows(TextRows):
@@ -65,7 +68,10 @@ class CsvRows(TextRows):
             raise ValueError("there is no line that names the columns")
 
     def _take_apart(self, text: str) -> dict[str, Any]:
-        cells = next(self._reader(io.StringIO(text, newline="")))
+        if '"' in text:
+            cells = next(self._reader(io.StringIO(text, newline="")))
+        else:
+            cells = _LINE.split(text, maxsplit=1)[0].split(self.separator)
         return dict(zip(self.column_names, cells, strict=False))
 
     def _reader(self, lines: Iterable[str]) -> Iterator[list[str]]:

@@ -19,7 +19,8 @@ from pathlib import Path
 from datamodules.sources.arrow_rows import ArrowRows
 from datamodules.sources.csv_rows import CsvRows
 from datamodules.sources.json_rows import JsonRows
-from datamodules.sources.tables import Rows, Table
+from datamodules.sources.rows import Rows
+from datamodules.sources.tables import Table
 from datamodules.sources.text_rows import file_version
 from smmd_lightning.compat.messages import is_table_without_rows
 

@@ -6,7 +6,7 @@ One real example: `split_of("two_col_2139.png", 0, (0.8, 0.1, 0.1))` is `"train"
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -51,10 +51,26 @@ def split_of(name: str, seed: int, fractions: Sequence[float]) -> str:
     >>> [split_of(f"{i}.png", 0, (0.5, 0.25, 0.25)) for i in range(4)]
     ['train', 'val', 'test', 'test']
     """
-    digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
-    place = int.from_bytes(digest, "big") / 2**64
+    return SPLITS[int(deal([name], seed, fractions)[0])]
+
+
+def deal(names: Iterable[str], seed: int, fractions: Sequence[float]) -> np.ndarray:
+    """Puts many samples into splits, as `split_of` does one.
+
+    Args:
+        names: What names each sample.
+        seed: Gives another partition.
+        fractions: Shares of train, val and test.
+
+    Returns:
+        Place of each sample's split in `SPLITS`; (names,) int8.
+    """
     train, val, _ = check_fractions(fractions)
-    return SPLITS[0] if place < train else SPLITS[1] if place < train + val else SPLITS[2]
+    digests = b"".join(
+        hashlib.blake2b(f"{seed}:{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names
+    )
+    place = np.frombuffer(digests, dtype=">u8") / 2**64
+    return np.searchsorted([train, train + val], place, side="right").astype(np.int8)
 
 
 def sample_rng(seed: int, split: str, key: SampleKey, stream: int = 0) -> np.random.Generator:

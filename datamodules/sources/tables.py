@@ -13,12 +13,16 @@ One real example, where a line is `{"image": "images/white_1.jpg", "valid": true
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from datamodules.sources.images import ImageLimits, load_image
+from datamodules.sources.rows import Rows, dealt
+from datamodules.sources.splits import SPLITS
 from smmd_lightning.types import BadSample
 
 if TYPE_CHECKING:
@@ -30,28 +34,6 @@ EXACT = 2.0**53
 
 NO_NUMBER = frozenset({"nan", "inf", "infinity"})
 """What programs write where a number is missing or out of range; never the answer to a question."""
-
-
-class Rows(Protocol):
-    """What a table needs of its rows, which lie on the disk."""
-
-    column_names: list[str]
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        ...
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        """Returns the cells of a row (from 0) by column."""
-        ...
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yields all rows in order."""
-        ...
-
-    def column(self, name: str) -> Iterator[Any]:
-        """Yields the cells of a column."""
-        ...
 
 
 class Table:
@@ -110,11 +92,22 @@ class Table:
         """Names a cell for people: file, row from 1, column."""
         return f"{self.name}: row {index + 1}, column {column!r}"
 
-    def names(self, column: str) -> Iterator[str]:
-        """Yields what tells rows apart for a split: the texts and whole numbers of `column`, else the row's number."""
-        for number, cell in enumerate(self.rows.column(column), start=1):
-            named = isinstance(cell, (str, int)) and not isinstance(cell, bool)
-            yield str(cell) if named else f"row {number}"
+    def rows_of(self, split: str, column: str, seed: int, fractions: Sequence[float] | None) -> np.ndarray:
+        """Returns the rows of a split, in their order.
+
+        Args:
+            split: Which.
+            column: What names a row: rows that hold the same in it are in the same split.
+            seed: Gives another partition.
+            fractions: Shares of train, val and test. None: all rows are the split's.
+
+        Returns:
+            Numbers of the rows from 0; int64.
+        """
+        if fractions is None:
+            return np.arange(len(self))
+        places = dealt(self.rows, column, seed, tuple(fractions))
+        return np.flatnonzero(places == SPLITS.index(split))
 
     def image(self, cell: Any, where: str, limits: ImageLimits | None = None) -> Image:
         """Reads the picture that a cell holds or names.

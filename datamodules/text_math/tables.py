@@ -20,9 +20,10 @@ from typing import Any
 from datamodules.sources.open_tables import read_table
 from datamodules.sources.origins import Files, Hub, Split
 from datamodules.sources.prompts import check_prompts, pick_prompt
-from datamodules.sources.splits import check_split, sample_rng, split_of
+from datamodules.sources.splits import check_split, sample_rng
 from datamodules.sources.tables import NO_NUMBER, Table, cell_text
-from smmd_lightning.answers import answer_text, parse_quantity
+from datamodules.text_math.numeric_rows import flag, is_number, numeric_rows
+from smmd_lightning.answers import answer_text
 from smmd_lightning.types import BadSample, NumericExample, SampleKey
 
 LONGEST_FINAL_ANSWER = 200
@@ -110,11 +111,8 @@ class TableMath:
         table.require(columns.names())
         if columns.id:
             table.check_unique(columns.id)
-        chosen = list(range(len(table)))
-        if fractions is not None:
-            questions = list(table.names(columns.question))
-            chosen = [index for index in chosen if split_of(questions[index], seed, fractions) == split]
-        kept = [index for index in chosen if self._is_numeric(index)] if only_numeric else chosen
+        chosen = table.rows_of(split, columns.question, seed, fractions)
+        kept = chosen[numeric_rows(table.rows, columns.answer, columns.numeric)[chosen]] if only_numeric else chosen
         self.indices, self.left_out = kept, len(chosen) - len(kept)
 
     def __len__(self) -> int:
@@ -127,14 +125,14 @@ class TableMath:
         Raises:
             BadSample: A cell cannot be used; the message names file, row, column and value.
         """
-        table, columns, index = self.table, self.columns, self.indices[key.index]
+        table, columns, index = self.table, self.columns, int(self.indices[key.index])
         row = table.row(index)
         question = cell_text(row[columns.question], table.where(index, columns.question))
         solution = cell_text(row[columns.answer], table.where(index, columns.answer))
         final = _final_answer(solution, table.where(index, columns.answer))
         numeric = self._flag(row, index)
         if numeric is None:
-            numeric = parse_quantity(final) is not None
+            numeric = is_number(final)
         answer = (solution if self.calculator else _CALCULATOR.sub("", solution)) if self.reasoning else final
         if not self.reasoning and numeric and re.fullmatch(r"\D*\d{1,3}(?:,\d{3})+(?:\.\d+)?\D*", final):
             answer = final.replace(",", "")
@@ -153,15 +151,10 @@ class TableMath:
         column = self.columns.numeric
         if column is None:
             return None
-        word = str(row[column]).strip().lower()
-        if word not in ("true", "1", "yes", "false", "0", "no"):
+        said = flag(row[column])
+        if said is None:
             raise BadSample(f"{self.table.where(index, column)}: {row[column]!r} is neither true nor false")
-        return word in ("true", "1", "yes")
-
-    def _is_numeric(self, index: int) -> bool:
-        row = self.table.row(index)
-        flag = self._flag(row, index)
-        return parse_quantity(answer_text(str(row[self.columns.answer]))) is not None if flag is None else flag
+        return said
 
 
 @dataclass
