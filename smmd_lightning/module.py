@@ -33,6 +33,7 @@ from smmd_lightning.checkpoints.settings import keep_settings
 from smmd_lightning.compat.of_lightning import trainer_of
 from smmd_lightning.loss_sums import LossSums, StepCounts, Window
 from smmd_lightning.losses import NumericLoss
+from smmd_lightning.losses.scope import Scope
 from smmd_lightning.metrics import MetricsByTask
 from smmd_lightning.objective import NumericObjective
 from smmd_lightning.optimizers import scale_learning_rates
@@ -61,6 +62,7 @@ class SMMDModule(RestorableModule):
         save_distributions: Whether predictions also tell expected value and spread of each number.
         weight_schedule: Shares of `loss_weight` over the optimizer steps of the training. None: all of it, always.
         weight_balance: How `loss_weight: auto` finds lambda in the first steps, in which it is 0.
+        scope: Whether the numeric loss acts on the last number of each answer ("answer") or on all numbers ("all").
         lr_scale: Factors of the learning rate by pattern (`fnmatch`) of parameter names, as in
             `{"model.multi_modal_projector.*": 5.0, "*.lora_B.*": 16.0}` (the second is LoRA+, arXiv 2402.12354). The
             first pattern that fits counts. None: one rate for all.
@@ -90,12 +92,13 @@ class SMMDModule(RestorableModule):
         decode: Decode = "greedy",
         likely_answers: int = 0,
         weight_balance: WeightBalance = WeightBalance(),  # noqa: B008 (frozen)
+        scope: Scope = "all",
     ) -> None:
         super().__init__(save_trained_only)
         if backbone.quantization is not None and not save_trained_only:
             raise ValueError("Quantised weights are not kept in checkpoints: set model.save_trained_only to true.")
         self.backbone = backbone
-        self.objective = NumericObjective(numeric_loss, loss_weight, weight_balance)
+        self.objective = NumericObjective(numeric_loss, loss_weight, weight_balance, scope)
         self.weight_balance, self.measured = weight_balance, self.objective.measured
         self.weight_schedule = weight_schedule
         self.lr_scale = lr_scale

@@ -11,7 +11,8 @@ and chunks are scored and dropped one by one, so the logits of all positions nev
 
 With `loss_weight: auto` lambda follows from the gradients of the first steps, see `balance`.
 
-Shape legend: B rows, T positions, S supervised positions, V rows of the head, K numeric positions, N numeric tokens.
+Shape legend: B rows, T positions, S supervised positions, V rows of the head, A numeric targets, K those of
+them that the numeric loss acts on, N numeric tokens.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from smmd_lightning.loss_sums import StepCounts
 from smmd_lightning.losses import NumericLoss, NumericPositions
 from smmd_lightning.losses.cross_entropy import picked_scores, supervised_scores
 from smmd_lightning.losses.positions import after_point
+from smmd_lightning.losses.scope import FinalNumbers, Scope
 from smmd_lightning.losses.whole_number import divergence
 from smmd_lightning.types import IGNORE_INDEX, LossOutput
 from smmd_lightning.vocabulary import NumericVocabulary
@@ -54,9 +56,10 @@ class NumericObjective(nn.Module):
         numeric_loss: The numeric loss, bound to a vocabulary by `bind`. None: cross-entropy alone.
         loss_weight: Lambda, the weight of the numeric loss, at least 0; "auto": by the gradients of the first steps.
         balance: How "auto" finds it.
+        scope: Whether the numeric loss acts on the last number of each answer ("answer") or on all numbers ("all").
 
     Raises:
-        ValueError: The weight is no such number, or "auto" without a numeric loss.
+        ValueError: The weight is no such number, or "auto" without a numeric loss; the scope is another one.
     """
 
     index_V: Tensor | None
@@ -67,6 +70,7 @@ class NumericObjective(nn.Module):
         numeric_loss: NumericLoss | None = None,
         loss_weight: LossWeight = 1.0,
         balance: WeightBalance = WeightBalance(),  # noqa: B008 (frozen)
+        scope: Scope = "all",
     ) -> None:
         super().__init__()
         if loss_weight == "auto":
@@ -74,6 +78,10 @@ class NumericObjective(nn.Module):
                 raise ValueError("loss_weight: auto needs a numeric loss to weigh. Set numeric_loss, or a number.")
         elif isinstance(loss_weight, str) or not 0 <= loss_weight < math.inf:
             raise ValueError(f"loss_weight must be a finite number of at least 0, or auto, got {loss_weight}.")
+        if scope not in ("answer", "all"):
+            raise ValueError(f"scope must be answer or all, got {scope!r}.")
+        self.scope = scope
+        self.final_numbers: FinalNumbers | None = None
         self.numeric_loss = numeric_loss
         self.loss_weight = loss_weight
         self.measured = MeasuredWeight(balance) if loss_weight == "auto" else None
@@ -96,6 +104,7 @@ class NumericObjective(nn.Module):
             return
         self.index_V = vocabulary.index_table(head_rows)
         self.ids_N = vocabulary.token_ids
+        self.final_numbers = FinalNumbers(vocabulary) if self.scope == "answer" else None
         if self.numeric_loss is not None:
             self.numeric_loss.bind(vocabulary)
 
@@ -109,10 +118,17 @@ class NumericObjective(nn.Module):
         """Whether lambda is still being measured."""
         return self.measured is not None and self.measured.measuring
 
-    def count(self, targets_S: Tensor) -> Tensor:
-        """Returns the counts of supervised and of numeric targets, (2,) float64 on the targets' device."""
-        numeric = targets_S.new_zeros(()) if self.index_V is None else (self._index(targets_S) >= 0).sum()
-        return torch.stack([targets_S.new_tensor(targets_S.numel()), numeric]).double()
+    def count(self, targets: Tensor) -> Tensor:
+        """Counts the supervised and the numeric targets that an optimizer step divides by.
+
+        Args:
+            targets: (T,) or (B, T) int64 target ids; `IGNORE_INDEX` where nothing is supervised, as between answers.
+
+        Returns:
+            (2,) float64 on the targets' device.
+        """
+        inside = self._inside(targets, self._index(targets))
+        return torch.stack([(targets != IGNORE_INDEX).sum(), inside.sum()]).double()
 
     def forward(
         self,
@@ -162,23 +178,26 @@ class NumericObjective(nn.Module):
         """Plans for a loss that costs numeric tokens."""
         targets_BT = labels_BT[:, 1:]
         index_BT = self._index(targets_BT)
-        row_K, column_K = torch.nonzero(index_BT >= 0, as_tuple=True)
+        inside_BT = self._inside(targets_BT, index_BT)
+        row_K, column_K = torch.nonzero(inside_BT, as_tuple=True)
+        inside_A = inside_BT[index_BT >= 0]  # of all numeric targets, those that count
 
         def costs(outputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-            ce_S, numeric_logits_KN, log_normalizer_K = outputs
+            ce_S, numeric_logits_AN, log_normalizer_A = outputs
             if self.numeric_loss is None:
                 # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
-                return ce_S, numeric_logits_KN.sum() * 0.0
+                return ce_S, numeric_logits_AN.sum() * 0.0
             point_id = None if self.numeric_loss.vocabulary is None else self.numeric_loss.vocabulary.point_id
             follows_K = after_point(targets_BT, row_K, column_K, point_id)
-            positions = NumericPositions(row_K, column_K, log_normalizer_K, follows_K)
-            return ce_S, self.numeric_loss(numeric_logits_KN, index_BT[row_K, column_K], positions).sum()
+            positions = NumericPositions(row_K, column_K, log_normalizer_A[inside_A], follows_K)
+            return ce_S, self.numeric_loss(numeric_logits_AN[inside_A], index_BT[row_K, column_K], positions).sum()
 
         return _Plan(labels_BT, self._score, costs, row_K.numel())
 
     def _whole_answers(self, loss: Any, labels_BT: Tensor) -> _Plan:
         """Plans for a loss with soft targets for whole answers."""
-        targets = loss.soft_targets(labels_BT)
+        inside_BT = self._inside(labels_BT, self._index(labels_BT))
+        targets = loss.soft_targets(labels_BT, inside_BT if self.scope == "answer" else None)
         supervised_BT = labels_BT[:, 1:] != IGNORE_INDEX
         targets_S = labels_BT[:, 1:][supervised_BT]
         # The backbone gets numbered positions in place of labels, and hands them to the score: a chunk knows its own.
@@ -195,7 +214,7 @@ class NumericObjective(nn.Module):
             ce_S, log_probability_P = outputs
             return ce_S, divergence(log_probability_P, targets.mass_P)
 
-        return _Plan(places_BT, score, costs, int((self._index(targets_S) >= 0).sum()))
+        return _Plan(places_BT, score, costs, int(inside_BT[:, 1:].sum()))
 
     def _score(self, logits_SV: Tensor, targets_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Scores a chunk of positions.
@@ -216,3 +235,7 @@ class NumericObjective(nn.Module):
             return torch.full_like(targets, -1)
         index = self.index_V[targets.clamp(min=0)]
         return torch.where(targets == IGNORE_INDEX, -1, index)
+
+    def _inside(self, targets: Tensor, index: Tensor) -> Tensor:
+        """Returns which targets are numbers that the numeric loss acts on."""
+        return index >= 0 if self.final_numbers is None else self.final_numbers(targets, index)

@@ -92,7 +92,7 @@ class Batch:
         skipped: One line for each sample that was found unusable while this batch was made, with the reason.
         bad: Their indices in the split.
         window_targets: (S,) the supervised target ids of the whole accumulation window this batch is part of,
-            on this process. None outside training.
+            on this process, and `IGNORE_INDEX` behind each answer. None outside training.
         window_end: Whether this is the last micro-batch of its accumulation window.
         keys: The B keys the rows were read by, so that a sample can be looked at again; empty where not told.
     """

@@ -27,8 +27,8 @@ from smmd_lightning.token_table import digits_of_a_token, plain_entries
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_PIECE = re.compile(r"[0-9]{1,3}|[-.:]")
-"""Texts of tokens that whole numbers and times of day are written with."""
+_PIECE = re.compile(r"[0-9]{1,3}|[-.:,/]")
+"""Texts of tokens that whole numbers, fractions and times of day are written with."""
 
 
 class NumericVocabulary:
@@ -41,7 +41,7 @@ class NumericVocabulary:
         values: (N,) float64 values; bare and space-prefixed forms of one number are two entries of one value.
         surfaces: N texts as the model writes them, a leading space kept: `("7", " 7")`.
         pieces: Ids of all tokens that whole answers are written with, by text: digits with leading zeros too ("05"),
-            "-", "." and ":", each also with a leading space. Losses over whole answers read it.
+            "-", ".", ":", "," and "/", each also with a leading space. Losses over whole answers read it.
         group: How many digits the tokenizer puts into one token, from the left: 1 or 3. None: it has no such rule.
 
     Example:

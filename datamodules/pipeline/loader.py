@@ -5,7 +5,7 @@ inside the workers needs saving, and a plain `DataLoader` over lists of keys res
 one accumulation window ahead and tells each micro-batch the supervised targets of the whole window, from which the
 module takes the two counts that make the mean over an optimizer step exact.
 
-Shape legend: S supervised positions of an accumulation window on this process.
+Shape legend: S supervised positions of an accumulation window on this process, and one behind each run of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from itertools import islice
 from typing import Any
 
 import torch
+from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
 from datamodules.pipeline.batch_builder import BatchBuilder
@@ -197,7 +198,9 @@ def _one_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def _targets(batch: Batch) -> torch.Tensor:
-    """Returns the target ids that the shifted labels supervise, (S,)."""
+    """Returns the target ids that the shifted labels supervise, and `IGNORE_INDEX` behind each run of them, (S,)."""
     assert batch.labels is not None
-    shifted = batch.labels[:, 1:]
-    return shifted[shifted != IGNORE_INDEX]
+    shifted = F.pad(batch.labels[:, 1:], (0, 1), value=IGNORE_INDEX).flatten()
+    kept = shifted != IGNORE_INDEX
+    kept[1:] |= kept[:-1].clone()
+    return shifted[kept]

@@ -71,6 +71,7 @@ def keep_settings(module: Any, numeric_loss: NumericLoss | None) -> None:
             "loss_weight": module.objective.loss_weight,
             "weight_schedule": None if module.weight_schedule is None else asdict(module.weight_schedule),
             "weight_balance": asdict(module.weight_balance),
+            "scope": module.objective.scope,
             "optimizer": describe(module.optimizer),
             "lr_scale": module.lr_scale,
             "lr_scheduler": describe(module.lr_scheduler),

@@ -120,12 +120,13 @@ class WholeNumberLoss(NumericLoss):
         """Not defined: a number's cost is not a sum over its numeric tokens alone."""
         raise RuntimeError("WholeNumberLoss sees whole answers: use from_logits, or the objective.")
 
-    def soft_targets(self, labels_BT: Tensor) -> SoftTargets:
+    def soft_targets(self, labels_BT: Tensor, inside_BT: Tensor | None = None) -> SoftTargets:
         """Finds the numbers among the labels, and what may stand at each of their tokens and right after them.
 
         Args:
             labels_BT: (B, T) token ids; -100 where nothing is supervised. Aligned with the inputs: the first column has
                 no prediction.
+            inside_BT: (B, T) bool, the numeric tokens whose numbers get targets. None: all.
 
         Returns:
             The targets, on the labels' device.
@@ -135,7 +136,8 @@ class WholeNumberLoss(NumericLoss):
         tokens: list[int] = []
         masses: list[float] = []
         place = 0
-        for row in labels_BT[:, 1:].tolist():
+        inside = None if inside_BT is None else inside_BT[:, 1:].tolist()
+        for number, row in enumerate(labels_BT[:, 1:].tolist()):
             kinds = "".join(" " if token == IGNORE_INDEX else self._kind(token) for token in row)
             supervised = [token != IGNORE_INDEX for token in row]
             before = [place]
@@ -144,6 +146,8 @@ class WholeNumberLoss(NumericLoss):
             place = before[-1]
             for found in _NUMBERS.finditer(kinds):
                 first, end = found.span()
+                if inside is not None and not any(inside[number][first:end]):
+                    continue
                 follows = row[end] if end < len(row) and supervised[end] else IGNORE_INDEX
                 key = (*row[first:end], follows)
                 if key not in self._kept:

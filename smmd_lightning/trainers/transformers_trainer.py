@@ -26,6 +26,7 @@ from transformers import Trainer
 
 from smmd_lightning.loss_sums import StepCounts
 from smmd_lightning.losses import NumericLoss
+from smmd_lightning.losses.scope import Scope
 from smmd_lightning.objective import NumericObjective
 from smmd_lightning.trainers.wrapped_model import score_wrapped
 from smmd_lightning.vocabulary import NumericVocabulary
@@ -43,6 +44,7 @@ class NumericTraining(_Trainer):
         numeric_loss: The numeric loss. None: cross-entropy alone, by the same path.
         loss_weight: Lambda, the weight of the numeric loss beside the cross-entropy.
         vocabulary: The numeric tokens. None: those of `processing_class`.
+        scope: Whether the numeric loss acts on the last number of each answer ("answer") or on all ("all").
         head_chunk: Most supervised positions that pass through the head at once.
         *args: Of the trainer.
         **kwargs: Of the trainer.
@@ -60,6 +62,7 @@ class NumericTraining(_Trainer):
         numeric_loss: NumericLoss | None = None,
         loss_weight: float = 1.0,
         vocabulary: NumericVocabulary | None = None,
+        scope: Scope = "all",
         head_chunk: int = 2048,
         **kwargs: Any,
     ) -> None:
@@ -80,7 +83,7 @@ class NumericTraining(_Trainer):
         if head_chunk < 1:
             raise ValueError(f"head_chunk must be at least 1, got {head_chunk}.")
         self.head_chunk = head_chunk
-        self.objective = NumericObjective(numeric_loss, loss_weight)
+        self.objective = NumericObjective(numeric_loss, loss_weight, scope=scope)
         if vocabulary is None and numeric_loss is not None:
             tokenizer: Any = getattr(self.processing_class, "tokenizer", self.processing_class)
             if tokenizer is None:
@@ -99,8 +102,7 @@ class NumericTraining(_Trainer):
         count_2 = torch.zeros(2, dtype=torch.float64, device=device)
         for batch in batches:
             labels_BT = batch["labels"].to(device)
-            targets = labels_BT[:, 1:]
-            count_2 += self.objective.count(targets[targets != -100])
+            count_2 += self.objective.count(labels_BT[:, 1:])
         total_2 = self.accelerator.reduce(count_2, reduction="sum") / self.accelerator.num_processes
         self._counts = StepCounts(*total_2.tolist())
         return batches, items

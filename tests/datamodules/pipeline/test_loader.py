@@ -71,7 +71,10 @@ def test_each_micro_batch_knows_the_targets_of_its_whole_window():
             for _ in range(int(example.answer) + 1)
         )
         for batch in window:
-            assert sorted(batch.window_targets.tolist()) == expected
+            targets = batch.window_targets.tolist()
+            assert sorted(target for target in targets if target != -100) == expected
+            assert targets.count(-100) == sum(len(batch.examples) for batch in window)  # one behind each answer
+            assert targets[-1] == -100
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -82,7 +85,7 @@ def test_an_epoch_that_ends_early_cuts_its_last_window_and_the_next_one_begins_a
     assert [batch.window_end for batch in first] == [batch.window_end for batch in second] == [False, True, True]
     whole = make(size=10, batch_size=2, window=2)
     assert [ids(first), ids(second)] == [ids(whole)[:3], ids(whole)[:3]]
-    assert len(first[-1].window_targets) == sum(int(example.answer) + 1 for example in first[-1].examples)
+    assert len(first[-1].window_targets) == sum(int(example.answer) + 2 for example in first[-1].examples)
     going_on = make(size=10, batch_size=2, window=2, end=3)
     going_on.load_state_dict(state)
     assert ids(going_on) == ids(second)
