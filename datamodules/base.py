@@ -42,7 +42,7 @@ class NumericDataModule(LightningDataModule, ABC):
         template_options: Further variables of the chat template.
         image_options: Settings of the image processor that replace those in its files (`max_pixels`, `size`, …).
         fallback_template: Text around a question for models without a chat template.
-        max_bad_share: The run stops when more than this share of a split's samples could not be used.
+        max_bad_share: The run stops when more than this share of a split's samples could not be used in an epoch.
         group_by_length: Whether training rows of like length share an optimizer step. Text only: it reads every sample
             once more at the start of an epoch, and takes characters for tokens.
         pack: Whether the rows of a micro-batch with answers are put behind each other into one row, without padding;

@@ -72,7 +72,7 @@ DATA_ROOMS = {
     "datamodules.text_math": {"base", "sources"},
     "datamodules.number": {"base", "sources"},
 }
-OF_THE_LIBRARY = {"types", "answers", "compat.messages", "backbones.processors"}
+OF_THE_LIBRARY = {"types", "answers", "compat.messages", "compat.of_torch", "backbones.processors"}
 """What data modules may import of the library."""
 
 

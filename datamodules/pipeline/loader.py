@@ -10,7 +10,6 @@ Shape legend: S supervised positions of an accumulation window on this process, 
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,14 +22,13 @@ import torch
 from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
+from datamodules.pipeline.bad_samples import BadSamples
 from datamodules.pipeline.batch_builder import BatchBuilder
 from datamodules.pipeline.fingerprint import fingerprint
 from datamodules.pipeline.sampler import MicroBatchSampler
 from datamodules.pipeline.shared_memory import Parcel
 from smmd_lightning.compat.messages import is_error_inside_worker
 from smmd_lightning.types import IGNORE_INDEX, Batch
-
-log = logging.getLogger(__name__)
 
 SETTINGS = {"window": "trainer.accumulate_grad_batches", "seed": "data.seed (seed_everything)"}
 """What a run must keep from one epoch to the next, and how the user calls it."""
@@ -49,7 +47,7 @@ class NumericLoader:
         epoch_end: Micro-batches after which an epoch ends, its last window cut short there. None: all.
         num_workers: Worker processes.
         pin_memory: Whether batches are put into page-locked memory.
-        max_bad_share: The run stops when more than this share of the split's samples could not be used.
+        max_bad_share: The run stops when more than this share of the split's samples could not be used in an epoch.
         named: What has been said about bad samples already; loaders of the same data share it. None: nothing.
 
     Attributes:
@@ -75,12 +73,10 @@ class NumericLoader:
         self._sampler = sampler
         self.window = window
         self._epoch_end = len(sampler) if epoch_end is None else epoch_end
-        self.max_bad_share = max_bad_share
         self._epoch = 0
         self._position = 0
         self.seconds = 0.0
-        self._bad: dict[int, str] = {}
-        self._named = set() if named is None else named
+        self._bad = BadSamples(builder.size, max_bad_share, set() if named is None else named)
         self._loader = DataLoader(
             builder,
             batch_size=None,
@@ -100,6 +96,7 @@ class NumericLoader:
             self._epoch, self._position = self._epoch + 1, 0
         if not self.window:  # evaluation: always the whole split, always the same
             self._epoch, self._position = 0, 0
+        self._bad.begin(self._epoch)
         self._sampler.epoch, self._sampler.start, self._sampler.end = self._epoch, self._position, self._epoch_end
         items = iter(self._loader)
         batches: Iterator[Batch] = (item.unpack() if isinstance(item, Parcel) else item for item in items)
@@ -109,7 +106,7 @@ class NumericLoader:
         while window := list(islice(batches, self.window or 1)):
             targets_S = torch.cat([_targets(batch) for batch in window]) if self.window else None
             for number, batch in enumerate(window, start=1):
-                self._account(batch)
+                self._bad.note(batch)
                 last = number == len(window)
                 if last:  # a checkpoint is written while the consumer holds this very batch
                     self._position += len(window)
@@ -127,7 +124,7 @@ class NumericLoader:
         settings: dict[str, Any] = {"window": self.window, "seed": sampler.seed}
         settings |= {"batch_size": sampler.batch_size, "world_size": sampler.world_size, "data": self._fingerprint}
         place = {"epoch": self._epoch, "position": self._position, "batches": len(self)}
-        return {**place, **settings, "bad": sorted(self._bad)}
+        return {**place, **settings, "bad": self._bad.indices()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes to a saved position.
@@ -160,22 +157,7 @@ class NumericLoader:
                 "new run."
             )
         self._epoch, self._position = state["epoch"], state["position"]
-        self._bad = dict.fromkeys(state.get("bad", ()), "") | self._bad
-
-    def _account(self, batch: Batch) -> None:
-        for index, reason in zip(batch.bad, batch.skipped, strict=True):
-            if reason not in self._named:
-                self._named.add(reason)
-                log.warning("Sample skipped: %s", reason)
-            self._bad[index] = reason
-        # Of distinct samples, and against the whole split: how many came up so far, or how often, decides nothing.
-        # In a split of fewer than 20 samples one bad file would be a large share.
-        if len(self._bad) > self.max_bad_share * max(self._builder.size, 20):
-            listed = "\n  ".join([reason for reason in self._bad.values() if reason][:20])
-            raise RuntimeError(
-                f"{len(self._bad)} of {self._builder.size} samples could not be used, more than "
-                f"max_bad_share={self.max_bad_share} allows:\n  {listed}\nMend the data, or raise max_bad_share."
-            )
+        self._bad.restore(self._epoch, state.get("bad", ()))
 
 
 def _from_workers(batches: Iterator[Batch]) -> Iterator[Batch]:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import distributed_c10d
 from torch.optim import Muon
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -23,6 +25,16 @@ def largest_of_each(tensors: list[Tensor]) -> list[Tensor]:
 def cpu_has_bfloat16() -> bool:
     """Whether this CPU has instructions for bfloat16; `torch.cpu` does not tell."""
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def shared_store() -> dist.Store | None:
+    """Returns what the processes of a run share: names and values, at the first one; None where there is one process.
+
+    Publicly there are collectives alone, which all processes must enter together.
+    """
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return None
+    return distributed_c10d._get_default_store()
 
 
 class KeepsBuffersExact(nn.Module):

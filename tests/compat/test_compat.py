@@ -312,3 +312,7 @@ def test_the_advertisement_is_hidden_and_nothing_else(caplog):
         engine.info("try litlogger")
         engine.info("other")
     assert caplog.messages == ["other"]
+
+
+def test_one_process_shares_nothing():
+    assert of_torch.shared_store() is None  # what two share: distributed/scenario_data.py

@@ -9,11 +9,12 @@ import traceback
 from pathlib import Path
 
 import scenario_checkpoints
+import scenario_data
 import scenario_training
 
 SCENARIOS = {
     name: function
-    for module in (scenario_training, scenario_checkpoints)
+    for module in (scenario_training, scenario_checkpoints, scenario_data)
     for name, function in vars(module).items()
     if getattr(function, "is_scenario", False)
 }
