@@ -140,7 +140,7 @@ class SMMDModule(RestorableModule):
             self.backbone.load()
             if trainer is not None and str(trainer.precision).endswith("-mixed"):
                 keep_in_float32(self.backbone)
-        self.objective.bind(numbers, self.backbone.head_rows)
+        self.objective.bind(numbers, self.backbone.head_rows, self.backbone.head_weight)
         self.numbers, self.tokenizer = numbers, tokenizer
 
     def configure_optimizers(self) -> Any:

@@ -88,15 +88,17 @@ class NumericObjective(nn.Module):
         self.register_buffer("index_V", None, persistent=False)
         self.register_buffer("ids_N", None, persistent=False)
 
-    def bind(self, vocabulary: NumericVocabulary | None, head_rows: int) -> None:
+    def bind(self, vocabulary: NumericVocabulary | None, head_rows: int, head_VD: Tensor | None = None) -> None:
         """Makes the tables for a vocabulary and a head of `head_rows` rows.
 
         Args:
             vocabulary: The numeric tokens. None (allowed without a numeric loss only): none is numeric.
             head_rows: Rows of the model's output head.
+            head_VD: Its weights, for losses that read them. None: not at hand.
 
         Raises:
-            ValueError: A numeric token lies outside the head, or there is a numeric loss but no vocabulary.
+            ValueError: A numeric token lies outside the head, there is a numeric loss but no vocabulary, or the loss
+                reads the head and its weights are missing or spread over processes.
         """
         if vocabulary is None:
             if self.numeric_loss is not None:
@@ -107,6 +109,10 @@ class NumericObjective(nn.Module):
         self.final_numbers = FinalNumbers(vocabulary) if self.scope == "answer" else None
         if self.numeric_loss is not None:
             self.numeric_loss.bind(vocabulary)
+        if self._head_reader is not None:
+            if head_VD is None:
+                raise ValueError(f"{type(self.numeric_loss).__name__} needs the head's weights: give bind head_VD.")
+            self._head_reader.bind_head(head_VD)
 
     @property
     def weight(self) -> float:
@@ -183,7 +189,9 @@ class NumericObjective(nn.Module):
         inside_A = inside_BT[index_BT >= 0]  # of all numeric targets, those that count
 
         def costs(outputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-            ce_S, numeric_logits_AN, log_normalizer_A = outputs
+            ce_S, numeric_logits_AN, log_normalizer_A, *head_costs = outputs
+            if head_costs:
+                return ce_S, head_costs[0][inside_A].sum()
             if self.numeric_loss is None:
                 # Touched with weight zero, so that the graph has the same shape with and without a numeric loss.
                 return ce_S, numeric_logits_AN.sum() * 0.0
@@ -216,18 +224,26 @@ class NumericObjective(nn.Module):
 
         return _Plan(places_BT, score, costs, int(inside_BT[:, 1:].sum()))
 
-    def _score(self, logits_SV: Tensor, targets_S: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    @property
+    def _head_reader(self) -> Any:
+        return self.numeric_loss if self.numeric_loss is not None and self.numeric_loss.reads_head else None
+
+    def _score(self, logits_SV: Tensor, targets_S: Tensor) -> tuple[Tensor, ...]:
         """Scores a chunk of positions.
 
         Returns:
             The cross-entropies (S,); of the chunk's numeric targets the numeric logits (K, N), and the logarithm of
-            the softmax's denominator over the whole head (K,), which some losses need.
+            the softmax's denominator over the whole head (K,), which some losses need; of a loss that reads the head
+            also its costs (K,).
         """
         if self.ids_N is None:
             rows_K = ids_N = targets_S.new_empty(0)
         else:
             rows_K, ids_N = torch.nonzero(self._index(targets_S) >= 0).squeeze(1), self.ids_N
-        return supervised_scores(logits_SV, targets_S, rows_K, ids_N)
+        scores = supervised_scores(logits_SV, targets_S, rows_K, ids_N)
+        if self._head_reader is None:
+            return scores
+        return (*scores, self._head_reader.over_head(logits_SV[rows_K], self._index(targets_S)[rows_K]))
 
     def _index(self, targets: Tensor) -> Tensor:
         """Returns each target's place in the numeric vocabulary, -1 where it is no number or not supervised."""

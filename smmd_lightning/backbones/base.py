@@ -149,7 +149,12 @@ class Backbone(nn.Module, ABC):
     @property
     def head_rows(self) -> int:
         """V, the rows of the head; may be more than the tokenizer has entries."""
-        return int(self.causal.get_output_embeddings().weight.shape[0])
+        return len(self.head_weight)
+
+    @property
+    def head_weight(self) -> Tensor:
+        """(V, D) weights of the head."""
+        return self.causal.get_output_embeddings().weight
 
     @property
     def blocks(self) -> list[nn.Module]:
@@ -234,11 +239,10 @@ class Backbone(nn.Module, ABC):
 
         Args:
             inputs: Model inputs, see `encode`.
-            labels: (B, T), `IGNORE_INDEX` where nothing is supervised, aligned with `input_ids`; shifted here, once.
+            labels: (B, T), `IGNORE_INDEX` where nothing is supervised, aligned with `input_ids`; shifted here.
             score: Called with `(logits_SV, targets_S)` for chunks of at most `head_chunk` positions; every output has
                 its chunk's positions along dimension 0.
-            watch: Called once with the hidden states (S, D) of the supervised positions and the outputs, while sharded
-                weights are whole.
+            watch: Called with the S positions' hidden states (S, D) and outputs while sharded weights are whole.
 
         Returns:
             The outputs of `score` for all S supervised positions, row by row. With S = 0 they are empty but joined

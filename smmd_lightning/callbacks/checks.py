@@ -49,7 +49,8 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     backbone = getattr(module, "backbone", None)
     if backbone is None or backbone.loaded:
         return
-    check_strategy(trainer, backbone)
+    objective = getattr(module, "objective", None)
+    check_strategy(trainer, backbone, getattr(objective, "numeric_loss", None))
     if stage == "fit":
         check_trained_type(str(trainer.precision), isinstance(trainer.strategy, ShardedStrategy), backbone)
     from smmd_lightning.backbones.checking import check_names
@@ -57,7 +58,6 @@ def check_run(trainer: Any, module: Any, stage: str) -> None:
     skeleton = check_names(backbone)
     if stage == "fit" and hasattr(module, "optimizer"):
         check_optimizer(trainer, module, skeleton)
-    objective = getattr(module, "objective", None)
     if objective is not None and objective.numeric_loss is not None:
         processor = load_processor(
             backbone.path, revision=backbone.revision, trust_remote_code=backbone.trust_remote_code
@@ -115,15 +115,17 @@ def check_optimizer(trainer: Any, module: Any, skeleton: nn.Module) -> None:
             )
 
 
-def check_strategy(trainer: Any, backbone: Any) -> None:
+def check_strategy(trainer: Any, backbone: Any, loss: Any = None) -> None:
     """Refuses Lightning's own sharding, which knows nothing of how a backbone loads, and sharding of quantised weights.
 
     Args:
         trainer: The trainer.
         backbone: The module's backbone.
+        loss: Its numeric loss, if it has one.
 
     Raises:
-        ValueError: The strategy is one of Lightning's sharded ones, or a sharded one for quantised weights.
+        ValueError: The strategy is one of Lightning's sharded ones, or a sharded one for quantised weights or for a
+            loss that reads the head.
     """
     from lightning.pytorch.strategies import DeepSpeedStrategy, FSDPStrategy, ModelParallelStrategy
 
@@ -131,6 +133,11 @@ def check_strategy(trainer: Any, backbone: Any) -> None:
     plain = isinstance(strategy, (FSDPStrategy, ModelParallelStrategy, DeepSpeedStrategy))
     if plain and not isinstance(strategy, ShardedStrategy):
         raise ValueError(not_resumable(type(strategy).__name__))
+    if isinstance(strategy, ShardedStrategy) and loss is not None and loss.reads_head:
+        raise ValueError(
+            f"{type(loss).__name__} needs the whole head in one process, and {type(strategy).__name__} spreads it over "
+            "several. Use ddp, or another loss."
+        )
     if isinstance(strategy, ShardedStrategy) and backbone.quantization is not None:
         raise ValueError(
             f"{type(strategy).__name__} cannot shard quantised weights: several of them share a byte, and their scales "

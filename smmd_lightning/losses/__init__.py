@@ -3,6 +3,7 @@
 from smmd_lightning.losses.base import NumericLoss
 from smmd_lightning.losses.digit_entropy import DigitEntropyLoss
 from smmd_lightning.losses.dist2 import Dist2Loss
+from smmd_lightning.losses.emo import EMOLoss
 from smmd_lightning.losses.expected_value import NTLNumberLoss, RAFTLoss
 from smmd_lightning.losses.gaussian_smoothing import GaussianSmoothingLoss
 from smmd_lightning.losses.mixce import MixCELoss
@@ -16,6 +17,7 @@ from smmd_lightning.losses.whole_number import WholeNumberLoss
 __all__ = [
     "DigitEntropyLoss",
     "Dist2Loss",
+    "EMOLoss",
     "GaussianSmoothingLoss",
     "MixCELoss",
     "NTILLoss",

@@ -35,8 +35,10 @@ class NumericLoss(KeepsBuffersExact, ABC):
         needs_log_normalizer: Whether `positions.log_normalizer_K` must be given.
         whole_answers: Whether it gives soft targets for whole answers (`soft_targets`) in place of a cost per numeric
             token.
+        reads_head: Whether it costs tokens by the rows of the head (`bind_head`, `over_head`), not numeric logits.
     """
 
+    reads_head: bool = False
     needs_log_normalizer: bool = False
     whole_answers: bool = False
     token_ids_N: Tensor

@@ -46,12 +46,14 @@ class PlaceWeightedLoss(NumericLoss):
                 the value.
 
         Raises:
-            ValueError: `base` is outside its range, or the loss looks at whole answers.
+            ValueError: `base` is outside its range, or the loss looks at whole answers or at the head.
         """
         super().__init__()
         check_width("base", base)
         if loss.whole_answers:
             raise ValueError(f"loss: {type(loss).__name__} sees whole answers, places among them; use it by itself.")
+        if loss.reads_head:
+            raise ValueError(f"loss: {type(loss).__name__} costs tokens over the whole head; use it by itself.")
         self.loss = loss
         self.base = base
         self.needs_log_normalizer = loss.needs_log_normalizer

@@ -90,7 +90,8 @@ class NumericTraining(_Trainer):
                 raise ValueError("Give processing_class (a tokenizer or processor) or vocabulary.")
             vocabulary = NumericVocabulary.from_tokenizer(tokenizer)
         plain: Any = self.accelerator.unwrap_model(self.model)
-        self.objective.bind(vocabulary, int(plain.get_output_embeddings().weight.shape[0]))
+        head_VD = plain.get_output_embeddings().weight
+        self.objective.bind(vocabulary, int(head_VD.shape[0]), head_VD)
         self.objective.to(self.args.device)
         self.model_accepts_loss_kwargs = True  # the loss below divides by the whole step, so the trainer must not
         self._counts: StepCounts | None = None

@@ -25,7 +25,10 @@ PLATEAU = (
 )
 
 IMPOSSIBLE = {
-    "lambda below 0": (["--model.loss_weight=-0.1"], r"loss_weight must be a finite number of at least 0, got -0\.1"),
+    "lambda below 0": (
+        ["--model.loss_weight=-0.1"],
+        r"loss_weight must be a finite number of at least 0, or auto, got -0\.1",
+    ),
     "no accumulation": (["--trainer.accumulate_grad_batches=0"], "accumulate_grad_batches must be at least 1, got 0"),
     "targets of nothing": (
         [f"{LORA}.rank=2", f"{LORA}.target_modules=[q_prj]"],

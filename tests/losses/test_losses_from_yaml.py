@@ -18,6 +18,7 @@ CONFIGS = {
     "GaussianSmoothingLoss": "{bandwidth: 2, smoothing: 0.1}",
     "DigitEntropyLoss": "{}",
     "MixCELoss": "{}",
+    "EMOLoss": "{}",
     "RAFTLoss": "{unit: relative}",
     "NTLNumberLoss": "{decimals: false}",
     "WholeNumberLoss": "{shape: laplace, widths: [0.5, 2], unit: relative, signed: true}",
